@@ -1,0 +1,122 @@
+"""Metrics of predicted sets of labels, by counting agreements on the known entries.
+
+With T the relevant and P the predicted entries, both within the known ones, and |·|_i, |·|_l their
+number in row i or for label l:
+
+    Hamming loss      (|T| + |P| − 2 |T ∩ P|) / known entries             (1)
+    micro-F1          2 |T ∩ P| / (|T| + |P|)                             (2)
+    macro-F1          mean_l  2 |T ∩ P|_l / (|T|_l + |P|_l)               (3)
+    example accuracy  mean_i  |T ∩ P|_i / (|T|_i + |P|_i − |T ∩ P|_i)     (4)
+    example F1        mean_i  2 |T ∩ P|_i / (|T|_i + |P|_i)               (5)
+
+A label (or a whole table) without relevant and predicted entries has F1 0; a row without either is
+perfect, 1. Everything is sparse: the cost is O(|T| + |P|).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.labels import Labels, TopK, as_labels
+from tacit.metrics.top import check_shape, checked_topk, mean_rows
+
+__all__ = ["example_accuracy", "example_f1", "hamming_loss", "macro_f1", "micro_f1"]
+
+
+def hamming_loss(truth: Any, predicted: Any) -> float:
+    """The share of known entries that were predicted wrongly, (1).
+
+    Parameters
+    ----------
+    truth, predicted
+        See `tacit.metrics`; `predicted` is an indicator of 0 and 1, or a `TopK`, of which all
+        listed labels are predicted.
+
+    Examples
+    --------
+    >>> hamming_loss([[1, 0], [0, 1]], [[1, 1], [0, 1]])
+    0.25
+    """
+    truth = as_labels(truth)
+    both, relevant, chosen = (c.sum() for c in _counts(truth, predicted, axis=0))
+    known = truth.n_samples * truth.n_labels if truth.observed is None else truth.observed.nnz
+    return float((relevant + chosen - 2 * both) / known) if known else np.nan
+
+
+def micro_f1(truth: Any, predicted: Any) -> float:
+    """F1 of all known entries together, (2). Parameters as for `hamming_loss`."""
+    both, relevant, chosen = (c.sum() for c in _counts(as_labels(truth), predicted, axis=0))
+    return float(2 * both / max(relevant + chosen, 1))
+
+
+def macro_f1(truth: Any, predicted: Any, *, present_only: bool = False) -> float:
+    """F1 of each label, averaged, (3).
+
+    Parameters
+    ----------
+    truth, predicted
+        As for `hamming_loss`.
+    present_only : bool, default=False
+        Average over the labels that are relevant to some row, not over all. With many rare labels
+        the two differ much: a label that neither occurs nor is predicted counts 0.
+    """
+    both, relevant, chosen = _counts(as_labels(truth), predicted, axis=0)
+    f1 = 2 * both / np.maximum(relevant + chosen, 1)
+    return float(mean_rows(f1[relevant > 0] if present_only else f1))
+
+
+def example_accuracy(truth: Any, predicted: Any) -> float:
+    """The Jaccard index of each row's sets, averaged, (4). Parameters as for `hamming_loss`."""
+    both, relevant, chosen = _counts(as_labels(truth), predicted, axis=1)
+    return _mean_ratio(both, relevant + chosen - both)
+
+
+def example_f1(truth: Any, predicted: Any) -> float:
+    """F1 of each row's sets, averaged, (5). Parameters as for `hamming_loss`."""
+    both, relevant, chosen = _counts(as_labels(truth), predicted, axis=1)
+    return _mean_ratio(2 * both, relevant + chosen)
+
+
+class _Counts(NamedTuple):
+    both: np.ndarray
+    relevant: np.ndarray
+    chosen: np.ndarray
+
+
+def _counts(truth: Labels, predicted: Any, axis: int) -> _Counts:
+    """|T ∩ P|, |T| and |P| of each label (axis 0) or row (axis 1)."""
+    chosen = _indicator(truth, predicted)
+    if truth.observed is not None:
+        chosen = chosen.multiply(truth.observed)
+    parts = (truth.positives.multiply(chosen), truth.positives, chosen)
+    # int64: a sum of booleans is a boolean.
+    return _Counts(*(sp.csr_array(part).astype(np.int64).sum(axis=axis) for part in parts))
+
+
+def _mean_ratio(part: np.ndarray, whole: np.ndarray) -> float:
+    """The mean of part / whole, where nothing of nothing is perfect."""
+    return float(mean_rows(np.where(whole == 0, 1.0, part / np.maximum(whole, 1))))
+
+
+def _indicator(truth: Labels, predicted: Any) -> sp.csr_array:
+    if isinstance(predicted, TopK):
+        listed = checked_topk(truth, predicted)
+        rows, ranks = np.nonzero(listed >= 0)
+        cells = (rows, listed[rows, ranks])
+        return sp.csr_array((np.ones(len(rows), bool), cells), shape=truth.shape)
+    if not sp.issparse(predicted):
+        predicted = np.asarray(predicted)
+    check_shape(truth, predicted.shape)
+    values = predicted.data if sp.issparse(predicted) else predicted
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        raise ValueError(
+            f"predicted must hold 0 and 1 for this metric; got {values[wrong][0]!s}; compare the "
+            "scores with a threshold, or give a TopK"
+        )
+    chosen = sp.csr_array(predicted).astype(bool)
+    chosen.sum_duplicates()  # astype has copied: the caller's matrix stays as it was
+    return chosen
