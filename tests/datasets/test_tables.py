@@ -1,0 +1,164 @@
+"""Tables: CSV, JSON lines and Parquet; against pandas, and damaged files."""
+
+import csv
+import gzip
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from tacit import Labels
+from tacit.datasets import read_table, write_table
+
+SUFFIXES = [".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet"]
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+TAG = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="|"))
+ROW = st.fixed_dictionaries(
+    {"id": st.integers(0, 99), "title": TEXT, "tags": st.lists(TAG.filter(bool), max_size=3)}
+)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@settings(max_examples=30, deadline=None)
+@given(rows=st.lists(ROW, min_size=1, max_size=6).filter(lambda rows: any(r["tags"] for r in rows)))
+def test_a_table_reads_back_what_was_written(rows, suffix, tmp_path_factory):
+    path = tmp_path_factory.mktemp("x") / f"table{suffix}"
+    write_table(path, rows)
+    # One tag a row leaves nothing to find the separator by.
+    back = read_table(path, text="title", id="id", separator="|")
+    assert back.text == [row["title"] for row in rows]
+    assert back.ids == [str(row["id"]) for row in rows]
+    assert Labels.from_sets([row["tags"] for row in rows]) == back.Y
+    assert back.X is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_columns_are_read_as_pandas_reads_them(suffix, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((30, 3)), columns=["a", "b", "c"])
+    frame["one"], frame["two"] = 'with "quotes",', "and\nlines, é"
+    frame.loc[3, "b"] = np.nan
+    path = tmp_path / f"table{suffix}"
+    if suffix == ".csv":
+        frame.to_csv(path, index=False, encoding="utf-8-sig")
+    elif suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_parquet(path)
+    back = read_table(path, labels=None, text=["two", "one"], features=["c", "b"])
+    assert_array_equal(back.X, frame[["c", "b"]].to_numpy(np.float32))
+    assert back.text == (frame["two"] + " " + frame["one"]).tolist()
+    assert back.Y is None
+    assert back.ids is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["a|b;c", "d"], [["a", "b;c"], ["d"]]),
+        (["a; b,c ", ""], [["a", "b,c"], []]),
+        (["a b,c,,a b", " "], [["a b", "c"], []]),
+        (["a b", "c"], [["a b"], ["c"]]),
+    ],
+)
+def test_the_separator_is_the_first_of_bar_semicolon_comma_that_occurs(cells, expected, tmp_path):
+    path = tmp_path / "table.csv"
+    write_table(path, [{"tags": cell, "other": "x"} for cell in cells])
+    assert Labels.from_sets(expected) == read_table(path).Y
+
+
+def test_a_separator_given_is_the_one_used(tmp_path):
+    path = tmp_path / "table.jsonl"
+    write_table(path, [{"t": "a|b, c"}, {"t": ["d, e"]}, {"t": None}, {"t": 7}])
+    read = read_table(path, labels="t", separator=",")
+    assert Labels.from_sets([["a|b", "c"], ["d, e"], [], ["7"]]) == read.Y
+
+
+def test_a_cell_longer_than_the_csv_module_allows_is_read_and_its_limit_left(tmp_path):
+    path = tmp_path / "table.csv"
+    write_table(path, [{"tags": "a", "text": "x" * 101}])
+    before = csv.field_size_limit(100)
+    try:
+        assert read_table(path, text="text").text == ["x" * 101]
+        assert csv.field_size_limit() == 100
+    finally:
+        csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", "id,tags\n1,a\n2\n", "t.csv, line 3: expected 2 cells; got 1"),
+        ("t.csv", 'id,tags\n1,"a\nb"\n2,b,c\n', "t.csv, line 4: expected 2 cells; got 3"),
+        ("t.csv", 'id,tags\n1,a\n2,"b\n3,c\n', "t.csv, the row that begins in line 3: "),
+        ("t.csv", "id,labels\n1,a\n", "t.csv has no column 'tags'; it has id, labels"),
+        ("t.csv", "", "t.csv has no column 'tags'; it has none"),
+        ("t.csv", "id,tags\n1,\n", "t.csv has no tag in its column 'tags'"),
+        ("t.tsv", "id\ttags\n1\n", "t.tsv, line 2: expected 2 cells; got 1"),
+        ("t.jsonl", '{"tags": []}\n\n{"tags": [}\n', "t.jsonl, line 3: expected a JSON object"),
+        ("t.jsonl", "[1]\n", r"t.jsonl, line 1: expected a JSON object; got '\[1\]"),
+        (
+            "t.jsonl",
+            '{"tags": []}\n{"tag": []}\n',
+            "t.jsonl, line 2 has no column 'tags'; it has tag",
+        ),
+        ("t.jsonl", '{"tags": [["a"]]}\n', "t.jsonl, line 1, column 'tags': expected tags; got"),
+        ("t.parquet", "PAR1", "t.parquet is not a whole Parquet file"),
+        ("t.csv.gz", "tags\n", "t.csv.gz is not a whole gzip file"),
+        ("t.xls", "", "cannot tell the format of t.xls; its name must end in .csv, "),
+    ],
+)
+def test_a_damaged_table_is_one_sentence_that_says_where(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        read_table(path)
+
+
+def test_a_cell_that_is_no_number_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n3,x\n")
+    with pytest.raises(ValueError, match=r"^t.csv, line 3, column 'b': expected a number; got 'x'"):
+        read_table(path, labels=None, features=["a", "b"])
+
+
+def test_bytes_that_are_not_utf_8_are_one_sentence(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(json.dumps({"tags": "a"}).encode() + b'\n{"tags": "\xff"}\n')
+    with pytest.raises(ValueError, match=r"^t.jsonl, after line .: expected UTF-8; got the bytes"):
+        read_table(path)
+
+
+def test_a_gzip_file_cut_short_is_one_sentence(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"tags\n" + b"a\n" * 1000)[:-10])
+    with pytest.raises(ValueError, match=r"^t.csv.gz is not a whole gzip file"):
+        read_table(path)
+
+
+def test_rows_with_other_keys_leave_the_old_file_as_it_was(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="row 1 has the keys"):
+        write_table(path, [{"a": 1}, {"b": 2}])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_numpy_values_are_written_as_numbers(tmp_path):
+    row = {"i": np.int64(3), "x": np.float32(0.5), "l": np.array([1, 2])}
+    path = tmp_path / "t.jsonl"
+    write_table(path, [row])
+    assert json.loads(path.read_text()) == {"i": 3, "x": 0.5, "l": [1, 2]}
+
+
+def test_parquet_without_pyarrow_names_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "t.parquet").write_bytes(b"")
+    with pytest.raises(ImportError, match=r"tacit\[parquet\]"):
+        read_table(tmp_path / "t.parquet")
