@@ -1,0 +1,134 @@
+"""The CPU backend: BLAS for dense products, Numba (`tacit.backends.kernels`) for sparse ones.
+
+SciPy's sparse products run on one core with generic instructions; these run on all cores with the
+machine's own. Numba is imported on the first sparse product, not before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.backends.sparse import Sparse
+from tacit.labels import TopK
+
+__all__ = ["NumpyBackend"]
+
+_EMPTY = np.empty(0, np.int64)
+_PIECES_PER_THREAD = 8  # enough for threads to even out, few enough to cost nothing
+_BLOCK_ENTRIES = 2**23  # scores laid out at a time by `top_k`: 32 MiB in float32
+
+
+@dataclass(frozen=True)
+class NumpyBackend:
+    """NumPy arrays, BLAS and Numba."""
+
+    def asarray(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
+
+    def to_numpy(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
+
+    def sparse(self, S: Any, *, pattern: bool = False) -> Sparse:
+        S = sp.csr_array(S)
+        # One index type for all, so that each kernel is compiled once per float type.
+        indptr, indices = S.indptr.astype(np.int64), S.indices.astype(np.int32, copy=False)
+        return Sparse(S.shape, indptr, indices, None if pattern else S.data, self)
+
+    def transpose(self, S: Sparse) -> Sparse:
+        values = np.arange(S.nnz, dtype=np.int64) if S.data is None else S.data
+        T = sp.csr_array(sp.csr_array((values, S.indices, S.indptr), shape=S.shape).T)
+        data, order = (None, T.data) if S.data is None else (T.data, None)
+        return Sparse(T.shape, T.indptr.astype(np.int64), T.indices, data, self, order)
+
+    def spmm(self, S: Any, B: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        if not isinstance(S, Sparse):
+            return S @ B
+        B = np.ascontiguousarray(B)
+        data = values if values is not None else S.data
+        data = _EMPTY.astype(B.dtype) if data is None else data
+        order = S.order if values is not None and S.order is not None else _EMPTY
+        out = np.empty((S.shape[0], B.shape[1]), np.result_type(data, B))
+        _kernels().spmm(S.indptr, S.indices, data, order, B, _cuts(S.indptr), out)
+        return out
+
+    def spmm_t(self, S: Any, B: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        return self.spmm(S.transposed if isinstance(S, Sparse) else S.T, B, values)
+
+    def sddmm(self, S: Sparse, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
+        out = np.empty(S.nnz, np.result_type(A, B))
+        _kernels().sddmm(S.indptr, S.indices, A, B, _cuts(S.indptr), out)
+        return out
+
+    def cross(self, S: Any, T: Any) -> np.ndarray:
+        if not (isinstance(S, Sparse) and isinstance(T, Sparse)):
+            wide: Any = lambda M: M if isinstance(M, Sparse) else M.astype(np.float64)
+            if isinstance(T, Sparse):
+                return self.spmm_t(T, wide(S)).T
+            return self.spmm_t(wide(S), wide(T))
+        left = S.transposed
+        out = np.zeros((S.shape[1], T.shape[1]))
+        data = lambda M: _EMPTY.astype(np.float32) if M.data is None else M.data
+        _kernels().cross(
+            left.indptr, left.indices, data(left), T.indptr, T.indices, data(T),
+            _cuts(left.indptr), out,
+        )  # fmt: skip
+        return out
+
+    def grams(
+        self, S: Sparse, A: np.ndarray, columns: slice, values: np.ndarray | None = None
+    ) -> np.ndarray:
+        A, T = np.ascontiguousarray(A), S.transposed
+        indptr = T.indptr[columns.start : columns.stop + 1]
+        data = _EMPTY.astype(A.dtype) if values is None else values
+        order = _EMPTY if values is None else T.order
+        out = np.empty((len(indptr) - 1, A.shape[1], A.shape[1]), A.dtype)
+        _kernels().grams(indptr, T.indices, data, order, A, _cuts(indptr), out)
+        return out
+
+    def solve_spd(self, G: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(G, B[..., None])[..., 0]
+
+    def top_k(
+        self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None
+    ) -> TopK:
+        n_labels = A.shape[1] if B is None else B.shape[0]
+        indices = np.empty((A.shape[0], min(k, n_labels)), np.int64)
+        best = np.empty(indices.shape, A.dtype)
+        size = max(1, _BLOCK_ENTRIES // max(n_labels, 1))
+        for start in range(0, A.shape[0], size):
+            rows = slice(start, start + size)
+            scores = A[rows].copy() if B is None else A[rows] @ B.T
+            if skip is not None:
+                pointer = skip.indptr[start : start + size + 1]
+                owner = np.repeat(np.arange(len(pointer) - 1), np.diff(pointer))
+                scores[owner, skip.indices[pointer[0] : pointer[-1]]] = -np.inf
+            _kernels().top_k(scores, indices[rows], best[rows])
+        return TopK(indices, best)
+
+
+@cache
+def _kernels() -> ModuleType:
+    try:
+        from tacit.backends import kernels
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            'device="cpu" needs Numba, which is not installed; pip install numba, or use '
+            'device="torch" if PyTorch is there'
+        ) from None
+    return kernels
+
+
+def _cuts(indptr: np.ndarray) -> np.ndarray:
+    """Rows that split the entries, plus one apiece for the row itself, into even pieces."""
+    import numba
+
+    pieces = _PIECES_PER_THREAD * numba.get_num_threads()
+    work = indptr + np.arange(len(indptr))
+    return np.searchsorted(work, np.linspace(work[0], work[-1], pieces + 1)).astype(np.int64)

@@ -1,0 +1,148 @@
+"""The PyTorch backend, for a GPU or (as "torch") for the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from tacit.backends.sparse import Sparse
+from tacit.labels import TopK
+
+__all__ = ["TorchBackend"]
+
+_BLOCK_ENTRIES = 2**26  # numbers a kernel lays out at a time: 256 MiB in float32
+
+
+@dataclass(frozen=True)
+class TorchBackend:
+    """Tensors on one device."""
+
+    device: str = "cpu"
+
+    def asarray(self, x: Any) -> torch.Tensor:
+        return torch.as_tensor(x, device=self.device)
+
+    def to_numpy(self, x: torch.Tensor) -> np.ndarray:
+        return x.detach().cpu().numpy()
+
+    def sparse(self, S: Any, *, pattern: bool = False) -> Sparse:
+        S = sp.csr_array(S)
+        indptr, indices = (self.asarray(a.astype(np.int64)) for a in (S.indptr, S.indices))
+        return Sparse(S.shape, indptr, indices, None if pattern else self.asarray(S.data), self)
+
+    def transpose(self, S: Sparse) -> Sparse:
+        order = torch.argsort(S.indices, stable=True)
+        counts = torch.bincount(S.indices, minlength=S.shape[1])
+        indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        data = None if S.data is None else S.data[order]
+        shape = (S.shape[1], S.shape[0])
+        return Sparse(shape, indptr, _owners(S)[order], data, self, order)
+
+    def spmm(self, S: Any, B: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
+        if not isinstance(S, Sparse):
+            dtype = torch.promote_types(S.dtype, B.dtype)
+            return S.to(dtype) @ B.to(dtype)
+        if values is not None:
+            data = values if S.order is None else values[S.order]
+        else:
+            data = B.new_ones(S.nnz) if S.data is None else S.data
+        dtype = torch.promote_types(data.dtype, B.dtype)
+        if not S.nnz:  # PyTorch's own product mishandles a matrix without entries
+            return B.new_zeros((S.shape[0], B.shape[1]), dtype=dtype)
+        matrix = torch.sparse_csr_tensor(S.indptr, S.indices, data.to(dtype), size=S.shape)
+        return matrix @ B.to(dtype)
+
+    def spmm_t(self, S: Any, B: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
+        return self.spmm(S.transposed if isinstance(S, Sparse) else S.T, B, values)
+
+    def sddmm(self, S: Sparse, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        rows = _owners(S)
+        out = A.new_empty(S.nnz)
+        size = max(1, _BLOCK_ENTRIES // max(A.shape[1], 1))
+        for start in range(0, S.nnz, size):
+            e = slice(start, start + size)
+            out[e] = (A[rows[e]] * B[S.indices[e]]).sum(1)
+        return out
+
+    def cross(self, S: Any, T: Any) -> torch.Tensor:
+        wide = lambda M: _dense(M) if isinstance(M, Sparse) else M.to(torch.float64)
+        if isinstance(T, Sparse) and not isinstance(S, Sparse):
+            return self.spmm_t(T, wide(S)).T
+        n, width = T.shape
+        out = torch.zeros((S.shape[1], width), dtype=torch.float64, device=self.device)
+        size = max(1, _BLOCK_ENTRIES // max(n, 1))  # columns of T laid out at a time
+        dense = wide(T)
+        for start in range(0, width, size):
+            out[:, start : start + size] = self.spmm_t(S, dense[:, start : start + size])
+        return out
+
+    def grams(
+        self, S: Sparse, A: torch.Tensor, columns: slice, values: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        T, width = _rows(S.transposed, columns), A.shape[1]
+        out = A.new_empty((T.shape[0], width, width))
+        size = max(1, _BLOCK_ENTRIES // max(A.shape[0] * width, 1))
+        for p in range(0, width, size):  # Σ_i s_ij a_ip a_i: one product for some p
+            products = (A[:, p : p + size, None] * A[:, None, :]).flatten(1)
+            out[:, p : p + size] = self.spmm(T, products, values).unflatten(1, (-1, width))
+        return out
+
+    def solve_spd(self, G: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return torch.cholesky_solve(B[..., None], torch.linalg.cholesky(G))[..., 0]
+
+    def top_k(
+        self, A: torch.Tensor, B: torch.Tensor | None, k: int, skip: Sparse | None = None
+    ) -> TopK:
+        n_labels = A.shape[1] if B is None else B.shape[0]
+        k = min(k, n_labels)
+        size = max(1, _BLOCK_ENTRIES // max(n_labels, 1))
+        owners: Any = None if skip is None else _owners(skip)
+        parts = [np.empty((0, k), np.int64)], [self.to_numpy(A[:0, :1]).repeat(k, 1)]
+        for start in range(0, A.shape[0], size):
+            rows = slice(start, start + size)
+            scores = A[rows].clone() if B is None else A[rows] @ B.T
+            if skip is not None:
+                e = slice(int(skip.indptr[start]), int(skip.indptr[min(start + size, len(A))]))
+                scores[owners[e] - start, skip.indices[e]] = -torch.inf
+            indices, best = _stable_top_k(scores, k)
+            parts[0].append(self.to_numpy(indices))
+            parts[1].append(self.to_numpy(best))
+        return TopK(np.concatenate(parts[0]), np.concatenate(parts[1]))
+
+
+def _owners(S: Sparse) -> torch.Tensor:
+    """The row of each entry."""
+    return torch.repeat_interleave(S.indptr.diff())
+
+
+def _rows(S: Sparse, rows: slice) -> Sparse:
+    """Some consecutive rows of S."""
+    indptr = S.indptr[rows.start : rows.stop + 1]
+    entries = slice(int(indptr[0]), int(indptr[-1]))
+    take = lambda a: None if a is None else a[entries]
+    shape = (len(indptr) - 1, S.shape[1])
+    return Sparse(
+        shape, indptr - indptr[0], S.indices[entries], take(S.data), S.kernels, take(S.order)
+    )
+
+
+def _dense(S: Sparse) -> torch.Tensor:
+    out = torch.zeros(S.shape, dtype=torch.float64, device=S.indptr.device)
+    out[_owners(S), S.indices] = 1.0 if S.data is None else S.data.to(torch.float64)
+    return out
+
+
+def _stable_top_k(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The k best of each row; `torch.topk` leaves ties to chance, so they are settled here."""
+    least = torch.topk(scores, k).values[:, -1:]
+    above, level = scores > least, scores == least
+    room = k - above.sum(1, keepdim=True)
+    chosen = above | (level & (level.cumsum(1) <= room))
+    indices = chosen.nonzero()[:, 1].reshape(-1, k)  # k a row, in ascending order
+    best, order = torch.sort(scores.gather(1, indices), dim=1, descending=True, stable=True)
+    indices = indices.gather(1, order)
+    return torch.where(best == -torch.inf, -1, indices), best

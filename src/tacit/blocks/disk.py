@@ -1,0 +1,164 @@
+"""Blocks on disk: memory-mapped shards, one of which is open at a time.
+
+A folder of shards holds `tacit-shards.json` and one folder a shard with plain `.npy` arrays: X in
+CSR (or dense), Xᵀ in CSR beside it, so that products with the transpose need no scatter and no
+sort, and the patterns of the labels. `map` only remembers what to do; `sum` opens one shard after
+the other, does it, adds up and lets go. A problem larger than memory costs reading time, and what
+it holds is one shard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.blocks.rows import Rows, add
+from tacit.files import replacing
+from tacit.labels import Labels
+
+__all__ = ["DiskBlocks", "open_shards", "read_shard", "write_shards"]
+
+_MANIFEST = "tacit-shards.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class DiskBlocks:
+    """Shards in folders, and the steps that `map` has asked for so far."""
+
+    folders: tuple[Path, ...]
+    classes: np.ndarray | None = None
+    steps: tuple[tuple[Callable, tuple], ...] = ()
+
+    def map(self, f: Callable, *args: Any) -> DiskBlocks:
+        return replace(self, steps=(*self.steps, (f, args)))
+
+    def sum(self, f: Callable, *args: Any) -> Any:
+        todo = self.map(f, *args)
+        return reduce(add, (todo._run(folder) for folder in self.folders))
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
+        for i in rng.permutation(len(self.folders)):
+            yield from self._run(self.folders[i]).batches(size, rng)
+
+    def _run(self, folder: Path) -> Any:
+        result: Any = read_shard(folder, self.classes)
+        for f, args in self.steps:
+            result = f(result, *args)
+        return result
+
+
+def write_shards(
+    path: str | os.PathLike, parts: Iterable[tuple[Any, Labels]], *, overwrite: bool = False
+) -> DiskBlocks:
+    """Write (X, labels) pairs, one shard each, and open the result.
+
+    `parts` may be a generator: only one shard is in memory at a time. The folder counts as
+    written only once its manifest is there, and that comes last.
+    """
+    path = Path(path)
+    if (path / _MANIFEST).exists() and not overwrite:
+        raise FileExistsError(f"path {path} already holds shards; pass overwrite=True to replace")
+    path.mkdir(parents=True, exist_ok=True)
+    (path / _MANIFEST).unlink(missing_ok=True)
+    shape, first = [0, 0, 0], None
+    for n_shards, (X, labels) in enumerate(parts):
+        first = first or labels
+        _check_part(n_shards, X, labels, shape, first)
+        _write_shard(path / f"{n_shards:05d}", X, labels)
+        shape = [shape[0] + X.shape[0], X.shape[1], labels.n_labels]
+    if first is None:
+        raise ValueError("parts is empty; give at least one pair (X, labels)")
+    manifest = {
+        "format": _FORMAT,
+        "shards": n_shards + 1,
+        "shape": shape,
+        "classes": None if first.classes is None else first.classes.tolist(),
+    }
+    with replacing(path / _MANIFEST) as beside:
+        beside.write_text(json.dumps(manifest))
+    return open_shards(path)
+
+
+def open_shards(path: str | os.PathLike) -> DiskBlocks:
+    """The shards that `write_shards` wrote into the folder `path`."""
+    path = Path(path)
+    try:
+        manifest = json.loads((path / _MANIFEST).read_text())
+        version, n_shards, classes = (manifest[key] for key in ("format", "shards", "classes"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"path {path} holds no {_MANIFEST}; write the shards with write_shards"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path / _MANIFEST} is damaged; write the shards again") from None
+    if version != _FORMAT:
+        raise ValueError(
+            f"{path} is in shard format {version!r}, this tacit reads format {_FORMAT}; "
+            "update tacit or write the shards again"
+        )
+    folders = tuple(path / f"{i:05d}" for i in range(n_shards))
+    return DiskBlocks(folders, None if classes is None else np.asarray(classes, dtype=str))
+
+
+def read_shard(folder: Path, classes: np.ndarray | None = None) -> Rows:
+    """One shard's rows; the arrays are mapped, not read."""
+    X, X_t = _map_matrix(folder, "X"), _map_matrix(folder, "X_t")
+    positives, observed = _map_matrix(folder, "positives"), _map_matrix(folder, "observed")
+    kind = json.loads((folder / "kind.json").read_text())
+    return Rows(X, Labels(kind, positives, observed, classes), X_t)
+
+
+def _check_part(i: int, X: Any, labels: Labels, shape: list[int], first: Labels) -> None:
+    if X.shape[0] != len(labels):
+        raise ValueError(f"part {i} has {X.shape[0]} rows of X but labels of {len(labels)} rows")
+    if i and ([X.shape[1], labels.n_labels] != shape[1:] or labels.kind != first.kind):
+        raise ValueError(
+            f"part {i} has {X.shape[1]} features and {labels.kind} labels of {labels.n_labels} "
+            f"columns; the parts before it have {shape[1]} and {first.kind} of {shape[2]}"
+        )
+
+
+def _write_shard(folder: Path, X: Any, labels: Labels) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _save_matrix(folder, "X", X)
+    if sp.issparse(X):
+        _save_matrix(folder, "X_t", sp.csr_array(X.T))
+    _save_matrix(folder, "positives", labels.positives)
+    if labels.observed is not None:
+        _save_matrix(folder, "observed", labels.observed)
+    (folder / "kind.json").write_text(json.dumps(labels.kind))
+
+
+def _save_matrix(folder: Path, name: str, A: Any) -> None:
+    if not sp.issparse(A):
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(A))
+        return
+    A = sp.csr_array(A)
+    np.save(folder / f"{name}.shape.npy", np.array(A.shape))
+    for part in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.{part}.npy", getattr(A, part))
+
+
+def _map_matrix(folder: Path, name: str) -> Any:
+    # Mode "c" (copy on write) maps without reading, and yields ordinary writable arrays, so that
+    # compiled kernels need no second version for read-only ones.
+    load = lambda part: np.asarray(
+        np.load(folder / f"{name}{part}.npy", mmap_mode="c", allow_pickle=False)
+    )
+    if (folder / f"{name}.npy").exists():
+        return load("")
+    if not (folder / f"{name}.shape.npy").exists():
+        return None
+    shape = tuple(np.load(folder / f"{name}.shape.npy", allow_pickle=False).tolist())
+    return sp.csr_array((load(".data"), load(".indices"), load(".indptr")), shape=shape)

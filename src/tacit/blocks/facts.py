@@ -1,0 +1,52 @@
+"""What must be known of rows before a fit, wherever they live; found in one pass."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.blocks.rows import Rows
+
+__all__ = ["Facts", "facts"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Sizes, kind of labels, float type, and a checksum by which a checkpoint knows its data."""
+
+    n_samples: int
+    n_features: int
+    n_labels: int
+    kind: str
+    dtype: str
+    checksum: int
+    classes: np.ndarray | None
+
+    def __add__(self, other: Facts) -> Facts:
+        for name in ("n_features", "n_labels", "kind", "dtype"):
+            if getattr(self, name) != getattr(other, name):
+                raise ValueError(
+                    f"the blocks disagree on {name}: {getattr(self, name)} and "
+                    f"{getattr(other, name)}; give them all the same"
+                )
+        total = self.n_samples + other.n_samples
+        return replace(self, n_samples=total, checksum=self.checksum + other.checksum)
+
+
+def facts(rows: Rows) -> Facts:
+    """The facts of one block; those of several blocks add."""
+    X, labels = rows.X, rows.labels
+    dtype = "float32" if X.dtype == np.float32 else "float64"
+    n, d = X.shape
+    return Facts(n, d, labels.n_labels, labels.kind, dtype, _checksum(rows), labels.classes)
+
+
+def _checksum(rows: Rows) -> int:
+    patterns = [rows.labels.positives, rows.labels.observed]
+    X: list[Any] = [rows.X.data, rows.X.indices] if sp.issparse(rows.X) else [rows.X]
+    arrays = X + [a for p in patterns if p is not None for a in (p.indices, p.indptr)]
+    return sum(zlib.crc32(np.ascontiguousarray(a).data) for a in arrays)

@@ -1,0 +1,3 @@
+from tacit.models.low_rank import FixedH as FixedH
+from tacit.models.low_rank import FixedW as FixedW
+from tacit.models.low_rank import LowRank as LowRank

@@ -1,0 +1,159 @@
+"""Moments: the Gram triple, through which squared loss with complete labels sees the data.
+
+    XᵀX,   XᵀY,   YᵀY,   Σ x,   Σ y,   n                                                       (1)
+
+`Moments` forms them, in float64, in one pass over the rows. They add, so rows may stream in, and
+they subtract, so a cross-validation fold is the total minus the fold. `Products` answers the same
+questions by passes over the rows, without forming anything d × d: for when d is too large. Both
+offer
+
+    cross(H)          XᵀY H                                                                    (2)
+    statistics(W)     (YᵀA, AᵀA) for the codes A = X W                                         (3)
+    solve(B, m, λ)    the W with XᵀX W diag(m) + λ W = B, one ridge problem a column           (4)
+
+`Moments` solves (4) exactly: with XᵀX = Q diag(g) Qᵀ it is W = Q [(QᵀB) / (g mᵀ + λ)]. `Products`
+runs conjugate gradients on all columns at once, each with its own step sizes. Costs, with k
+columns: forming (1) takes O(Σ_i nnz(x_i)²) and diagonalising O(d³), once; then (2), (3), (4) take
+O((d² + dL) k). By passes, (2), (3) and each step of (4) take O((nnz(X) + nnz(Y)) k).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Protocol
+
+from array_api_compat import array_namespace
+
+from tacit.backends import Array
+from tacit.backends.block import Block
+from tacit.blocks import Blocks
+from tacit.solvers import cg
+
+__all__ = ["Equations", "Moments", "Products"]
+
+
+class Equations(Protocol):
+    """The questions (2), (3) and (4), however they are answered."""
+
+    @property
+    def n_positives(self) -> float: ...
+    def cross(self, H: Array) -> Array: ...
+    def statistics(self, W: Array) -> tuple[Array, Array]: ...
+    def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The sums (1) of some rows. Where the rows have a constant feature it is part of XᵀX and XᵀY.
+
+    Examples
+    --------
+    `Moments.of(blocks)` makes them; leaving a fold out is one subtraction::
+
+        rest = Moments.of(all_rows) - Moments.of(fold)
+    """
+
+    n: float
+    x_sum: Array
+    y_sum: Array
+    xx: Array
+    xy: Array
+    yy: Array
+
+    @classmethod
+    def of(cls, blocks: Blocks) -> Moments:
+        return blocks.sum(_moments)
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(*(a + b for a, b in zip(_sums(self), _sums(other))))
+
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(*(a - b for a, b in zip(_sums(self), _sums(other))))
+
+    @property
+    def n_positives(self) -> float:
+        """‖Y‖² = Σ y, since y is 0 or 1."""
+        return float(array_namespace(self.y_sum).sum(self.y_sum))
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        g, Q = array_namespace(self.xx).linalg.eigh(self.xx)
+        return array_namespace(g).clip(g, min=0.0), Q  # rounding may leave -1e-15
+
+    def ridge(self, reg: float) -> Array:
+        """(XᵀX + λI)⁻¹ XᵀY: one factorisation for all labels, far cheaper than the spectrum."""
+        xp = array_namespace(self.xx)
+        eye = xp.eye(self.xx.shape[0], dtype=self.xx.dtype, device=self.xx.device)
+        return xp.linalg.solve(self.xx + reg * eye, self.xy)
+
+    def cross(self, H: Array) -> Array:
+        return self.xy @ H
+
+    def statistics(self, W: Array) -> tuple[Array, Array]:
+        W = array_namespace(W).astype(W, self.xx.dtype)
+        return self.xy.T @ W, W.T @ (self.xx @ W)
+
+    def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array:
+        g, Q = self._spectrum
+        return Q @ ((Q.T @ B) / (g[:, None] * m[None, :] + reg))
+
+
+@dataclass(frozen=True)
+class Products:
+    """The same answers by passes over the rows.
+
+    `rtol` and `max_iter` stop the conjugate gradients of (4).
+    """
+
+    blocks: Blocks
+    rtol: float
+    max_iter: int
+
+    @cached_property
+    def n_positives(self) -> float:
+        return float(self.blocks.sum(_count))
+
+    def cross(self, H: Array) -> Array:
+        return self.blocks.sum(_cross, H)
+
+    def statistics(self, W: Array) -> tuple[Array, Array]:
+        return self.blocks.sum(_statistics, W)
+
+    def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array:
+        matvec = lambda V: self.blocks.sum(_gram, V) * m + reg * V
+        return cg(matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, columns=True).x
+
+
+def _sums(moments: Moments) -> list:
+    return [getattr(moments, field.name) for field in fields(moments)]
+
+
+def _moments(b: Block) -> Moments:
+    k = b.kernels
+    xx, xy, yy = k.cross(b.X, b.X), k.cross(b.X, b.Y), k.cross(b.Y, b.Y)
+    xp, n = array_namespace(xx), b.Y.shape[0]
+    ones = xp.ones((n, 1), dtype=xp.float64, device=xx.device)
+    x_sum, y_sum = k.spmm_t(b.X, ones)[:, 0], k.spmm_t(b.Y, ones)[:, 0]
+    if b.constant:
+        x_sum = xp.concat([x_sum, xp.asarray([n], dtype=xp.float64, device=xx.device)])
+        xx = xp.concat([xp.concat([xx, x_sum[:-1][None, :]], axis=0), x_sum[:, None]], axis=1)
+        xy = xp.concat([xy, y_sum[None, :]], axis=0)
+    return Moments(float(n), x_sum, y_sum, xx, xy, yy)
+
+
+def _count(b: Block) -> int:
+    return b.Y.nnz
+
+
+def _cross(b: Block, H: Array) -> Array:
+    return b.project_t(b.kernels.spmm(b.Y, H))
+
+
+def _statistics(b: Block, W: Array) -> tuple[Array, Array]:
+    A = b.project(W)
+    return b.kernels.spmm_t(b.Y, A), A.T @ A
+
+
+def _gram(b: Block, V: Array) -> Array:
+    return b.project_t(b.project(V))

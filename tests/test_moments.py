@@ -1,0 +1,88 @@
+"""Moments: the Gram triple, formed or asked for by passes, against dense NumPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import PLACES
+from numpy.testing import assert_allclose
+
+from tacit.backends import get_backend
+from tacit.backends.block import Placement, place
+from tacit.labels import Labels
+from tacit.moments import Moments, Products
+
+
+def placed(blocks, backend, intercept=True):
+    return blocks.map(place, Placement(backend, "float64", None, intercept))
+
+
+def dense(X, Y, intercept=True):
+    X = X.toarray() if sp.issparse(X) else X
+    return (np.hstack([X, np.ones((len(X), 1))]) if intercept else X), Y.toarray().astype(float)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_sums_are_the_dense_products(backend, blocks_of, toy, sparse, intercept):
+    X, Y, _ = toy
+    X = X if sparse else X.toarray()
+    moments = Moments.of(
+        placed(blocks_of(X, Labels.complete(Y), "three blocks"), backend, intercept)
+    )
+    X, Y = dense(X, Y, intercept)
+    wanted = dict(x_sum=X.sum(0), y_sum=Y.sum(0), xx=X.T @ X, xy=X.T @ Y, yy=Y.T @ Y)
+    for name, value in wanted.items():
+        assert_allclose(backend.to_numpy(getattr(moments, name)), value, atol=1e-12, err_msg=name)
+    assert (moments.n, moments.n_positives) == (40, Y.sum())
+
+
+def test_float32_features_are_summed_in_float64(backend, blocks_of):
+    X = sp.csr_array(np.full((3000, 1), 0.1, np.float32))
+    blocks = blocks_of(X, Labels.complete(X > 0), "memory")
+    moments = Moments.of(blocks.map(place, Placement(backend, "float32", None, False)))
+    exact = 3000 * float(np.float32(0.1)) ** 2
+    assert_allclose(backend.to_numpy(moments.xx), exact, rtol=1e-12)
+
+
+def test_subtracting_a_fold_is_leaving_it_out(blocks_of, toy):
+    X, Y, _ = toy
+    of = lambda rows: Moments.of(
+        placed(blocks_of(X[rows], Labels.complete(Y)[rows], "memory"), get_backend("cpu"))
+    )
+    fold, rest = np.arange(0, 40, 4), np.setdiff1d(np.arange(40), np.arange(0, 40, 4))
+    got, wanted = of(np.arange(40)) - of(fold), of(rest)
+    for name in ("n", "x_sum", "y_sum", "xx", "xy", "yy"):
+        assert_allclose(getattr(got, name), getattr(wanted, name), atol=1e-10, err_msg=name)
+    again = got + of(fold)
+    assert_allclose(again.xx, of(np.arange(40)).xx, atol=1e-10)
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("route", ["moments", "products"])
+def test_both_routes_answer_as_dense_numpy_does(device, blocks_of, toy, where, route):
+    backend = get_backend(device)
+    X, Y, _ = toy
+    rows = placed(blocks_of(X, Labels.complete(Y), where), backend)
+    equations = Moments.of(rows) if route == "moments" else Products(rows, 1e-12, 200)
+    X, Y = dense(X, Y)
+    rng = np.random.default_rng(0)
+    W, H = rng.standard_normal((13, 4)), rng.standard_normal((9, 4))
+    B, m = rng.standard_normal((13, 4)), np.array([2.0, 1.0, 0.5, 0.0])
+    to, back = backend.asarray, backend.to_numpy
+    assert_allclose(back(equations.cross(to(H))), X.T @ Y @ H, atol=1e-10)
+    YtA, AtA = equations.statistics(to(W))
+    assert_allclose(back(YtA), Y.T @ X @ W, atol=1e-10)
+    assert_allclose(back(AtA), W.T @ X.T @ X @ W, atol=1e-10)
+    solved = back(equations.solve(to(B), to(m), 0.3))
+    assert_allclose(X.T @ X @ solved * m + 0.3 * solved, B, atol=1e-8)
+    assert equations.n_positives == Y.sum()
+
+
+def test_ridge_is_scikit_learns(blocks_of, toy):
+    from sklearn.linear_model import Ridge
+
+    X, Y, _ = toy
+    moments = Moments.of(placed(blocks_of(X, Labels.complete(Y), "memory"), get_backend("cpu")))
+    X, Y = dense(X, Y)
+    wanted = Ridge(alpha=0.7, fit_intercept=False).fit(X, Y).coef_.T
+    assert_allclose(moments.ridge(0.7), wanted, atol=1e-10)
