@@ -1,0 +1,332 @@
+"""What every method shares: validation, placement, the loop of a fit, prediction and saving.
+
+A method is a subclass of `MultiLabelEstimator` that writes its `_checks`, its `__init__` and
+`_fit`, the paper's algorithm box. `_fit` sees a `Problem`: valid data, placed on a backend, in
+blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.backends import Array, Backend, get_backend
+from tacit.backends.block import Block, Placement, place
+from tacit.blocks import Blocks, MemoryBlocks, Rows
+from tacit.blocks.facts import Facts, facts
+from tacit.files import write_arrays
+from tacit.fitting import Checkpoint, State, descend
+from tacit.labels import Kind, Labels, TopK, as_labels, check_dense
+from tacit.losses import Loss
+from tacit.metrics import ndcg_at_k
+from tacit.models import LowRank
+from tacit.params import Check, a_bool, a_float, an_int, check_params, one_of
+
+__all__ = ["Completion", "MultiLabelEstimator", "Problem"]
+
+_FLOATS = [np.float64, np.float32]
+_BLOCK_ROWS = 2**16  # rows predicted at a time
+_BLOCK_ENTRIES = 2**23  # scores laid out at a time by `predict`
+
+
+class Completion(NamedTuple):
+    """Unsaid entries that are likely true, the most probable first: three arrays of one length."""
+
+    row: np.ndarray
+    label: np.ndarray
+    probability: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Valid data on its backend: all that a method's `_fit` sees.
+
+    `n_features` counts the constant feature, where there is one: it is the number of rows of W.
+    """
+
+    blocks: Blocks
+    kind: str
+    n_samples: int
+    n_features: int
+    n_labels: int
+    backend: Backend
+    rng: np.random.RandomState
+    dtype: np.dtype
+    _descend: Callable = field(repr=False)
+
+    def normal(self, *shape: int) -> Array:
+        """Standard normal numbers, drawn by NumPy so that every backend starts alike."""
+        return self.backend.asarray(self.rng.standard_normal(shape).astype(self.dtype))
+
+    def descend(
+        self, start: Callable[[], State], step: Callable[[State], tuple[State, float]]
+    ) -> State:
+        """Repeat `step` from `start()` until the objective settles; see `tacit.fitting.descend`."""
+        return self._descend(start, step)
+
+
+class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of all methods. A subclass writes `_checks`, `__init__` and `_fit`, and nothing else."""
+
+    _checks: ClassVar[dict[str, Check]] = {}
+    _kinds: ClassVar[tuple[Kind, ...]] = ("complete",)  # that it takes; a 0/1 matrix is the first
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss whose `probability` turns scores into probabilities."""
+
+    @abstractmethod
+    def _fit(self, problem: Problem) -> LowRank:
+        """Return the fitted model."""
+
+    def fit(self, X: Any, Y: Any = None, *, checkpoint: str | os.PathLike | None = None) -> Self:
+        """Learn from features X and labels Y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or Blocks
+            The features. Blocks (`tacit.blocks`: shards on disk, rows on a cluster) bring their own
+            labels, and Y stays None.
+        Y : Labels, or array, sparse matrix or data frame of 0, 1 and NaN (unsaid)
+            The labels. A plain 0/1 matrix is read under the method's own assumption.
+        checkpoint : path, default=None
+            A file to keep the state of the fit in. If it exists, the fit goes on from there, and
+            ends in the same model as if it had never stopped.
+        """
+        check_params(self)
+        blocks, known = self._rows(X, Y)
+        if known.kind not in self._kinds:
+            raise ValueError(_wrong_kind(type(self).__name__, known.kind, self._kinds))
+        placement = self._placement(known.dtype)
+        resume = Checkpoint(checkpoint, self, known) if checkpoint is not None else None
+        self.history_: list[float] = []
+        problem = Problem(
+            blocks=blocks.map(place, placement),
+            kind=known.kind,
+            n_samples=known.n_samples,
+            n_features=known.n_features + self.fit_intercept,
+            n_labels=known.n_labels,
+            backend=placement.backend,
+            rng=check_random_state(self.random_state),
+            dtype=np.dtype(known.dtype),
+            _descend=lambda start, step: descend(self, placement.backend, start, step, resume),
+        )
+        model = self._fit(problem)
+        H = None if model.H is None else model.H.astype(known.dtype)
+        self.model_ = LowRank(model.W.astype(known.dtype), H)
+        self.n_iter_ = len(self.history_)
+        self.classes_ = np.arange(known.n_labels) if known.classes is None else known.classes
+        return self
+
+    def _rows(self, X: Any, Y: Any) -> tuple[Blocks, Facts]:
+        if hasattr(X, "map") and hasattr(X, "batches"):
+            if Y is not None:
+                raise ValueError("Y must be left out when X is Blocks, which bring their labels")
+            known = X.sum(facts)
+            self.n_features_in_ = known.n_features
+            return X, known
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
+        if Y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; "
+                "give the labels of the rows of X"
+            )
+        labels = as_labels(Y, self._kinds[0])
+        if len(labels) != X.shape[0]:
+            raise ValueError(
+                f"X and Y have inconsistent numbers of rows: {X.shape[0]} and {len(labels)}; "
+                "give one row of labels for each row of features"
+            )
+        rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
+        return MemoryBlocks.from_rows(rows), facts(rows)
+
+    def _placement(self, dtype: str) -> Placement:
+        return Placement(get_backend(self.device), dtype, self.normalize, self.fit_intercept)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of shape (n_samples, n_labels); larger is more likely."""
+        X = self._features(X)
+        shape = (X.shape[0], len(self.classes_))
+        check_dense(shape, f"{type(self).__name__}.decision_function", "top_k")
+        return np.concatenate([self._scores(block) for block in self._blocks(X)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability that each label is true, as well as the method can know it."""
+        return self._loss.probability(self.decision_function(X))
+
+    def predict(self, X: Any) -> sp.csr_array:
+        """CSR indicator: the `k` best labels of a row, or all of probability above `threshold`."""
+        X = self._features(X)
+        shape = (X.shape[0], len(self.classes_))
+        if self.k is not None:
+            best = self.top_k(X, self.k).indices
+            pointer = np.arange(best.shape[0] + 1) * best.shape[1]
+            found = sp.csr_array((np.ones(best.size, np.int8), best.ravel(), pointer), shape=shape)
+            found.sort_indices()
+            return found
+        size = max(1, _BLOCK_ENTRIES // max(shape[1], 1))
+        above = [
+            sp.csr_array(self._loss.probability(self._scores(block)) > self.threshold)
+            for block in self._blocks(X, size)
+        ]
+        return sp.csr_array(sp.vstack(above, format="csr"), dtype=np.int8)
+
+    def top_k(self, X: Any, k: int = 5) -> TopK:
+        """The k best labels of each row, best first, without ever building n_samples × n_labels."""
+        return self._top_k(self._features(X), _checked_k(k), None)
+
+    def complete(self, X: Any, Y: Any, k: int = 10) -> Completion:
+        """The entries of Y not said yet that are most likely true.
+
+        Of each row the k best are taken, and all of them are sorted by probability. Candidates
+        are the entries that were not observed (masked labels) or not said yes (any other labels).
+        """
+        X, labels = self._features(X), as_labels(Y)
+        if labels.shape != (X.shape[0], len(self.classes_)):
+            raise ValueError(
+                f"Y has shape {labels.shape}; for this X and model it must be "
+                f"{(X.shape[0], len(self.classes_))}"
+            )
+        found = self._top_k(X, _checked_k(k), labels)
+        row, place_ = np.nonzero(found.indices >= 0)
+        probability = self._loss.probability(found.scores[row, place_])
+        order = np.argsort(-found.scores[row, place_], kind="stable")
+        return Completion(row[order], found.indices[row, place_][order], probability[order])
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The latent code of each row, of shape (n_samples, rank)."""
+        X = self._features(X)
+        codes = [block.kernels.to_numpy(self.model_.codes(block)) for block in self._blocks(X)]
+        return np.concatenate(codes)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.model_.W.shape[1]
+
+    def score(self, X: Any, Y: Any) -> float:
+        """nDCG@5 of the ranking, on what Y says; see `tacit.metrics` for others."""
+        return float(ndcg_at_k(as_labels(Y, self._kinds[0]), self.top_k(X, 5), 5))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted model to one file; `tacit.load` reads it and runs no code from it."""
+        header, arrays = self._saved()
+        write_arrays(path, header, arrays)
+
+    def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
+        check_is_fitted(self)
+        names = {
+            name: [str(value) for value in getattr(self, name)]
+            for name in ("classes_", "feature_names_in_")
+            if getattr(self, name, np.empty(0)).dtype.kind in "UO"
+        }
+        header = {
+            "class": type(self).__name__,
+            "params": {k: v for k, v in self.get_params(deep=False).items() if _is_json(v)},
+            "n_features": self.n_features_in_,
+            "n_labels": len(self.classes_),
+            "history": self.history_,
+            "names": names,
+        }
+        arrays = {"W": self.model_.W} | ({} if self.model_.H is None else {"H": self.model_.H})
+        return header, arrays
+
+    def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
+        """Take the state that `_saved` gave; whatever does not fit together is a ValueError."""
+        check_params(self)
+        W, H = arrays["W"], arrays.get("H")
+        n_features, n_labels = int(header["n_features"]), int(header["n_labels"])
+        wanted = (n_features + self.fit_intercept, n_labels if H is None else W.shape[-1])
+        if W.shape != wanted or (H is not None and H.shape != (n_labels, W.shape[1])):
+            raise ValueError(f"its arrays do not fit {n_features} features and {n_labels} labels")
+        if any(a.dtype not in _FLOATS for a in arrays.values()):
+            raise ValueError("its arrays are not of floating point")
+        names = {name: np.array(header["names"][name], dtype=object) for name in header["names"]}
+        for name, length in (("classes_", n_labels), ("feature_names_in_", n_features)):
+            if name in names:
+                if len(names[name]) != length or not all(isinstance(v, str) for v in names[name]):
+                    raise ValueError(f"its {name} are not {length} names")
+                setattr(self, name, names[name].astype(str) if name == "classes_" else names[name])
+        self.n_features_in_, self.model_ = n_features, LowRank(W, H)
+        self.classes_ = getattr(self, "classes_", np.arange(n_labels))
+        self.history_ = [float(value) for value in header["history"]]
+        self.n_iter_ = len(self.history_)
+        return self
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+
+    def _blocks(self, X: Any, size: int = _BLOCK_ROWS) -> Iterator[Block]:
+        placement = self._placement(str(self.model_.W.dtype))
+        for start in range(0, X.shape[0], size):
+            part = X[start : start + size]
+            yield place(Rows(part, _no_labels(part.shape[0], len(self.classes_))), placement)
+
+    def _scores(self, block: Block) -> np.ndarray:
+        codes, H = self.model_.codes(block), self.model_.decoder(block.kernels)
+        return block.kernels.to_numpy(codes if H is None else codes @ H.T)
+
+    def _top_k(self, X: Any, k: int, said: Labels | None) -> TopK:
+        parts = []
+        for i, block in enumerate(self._blocks(X)):
+            skip, kernels = None, block.kernels
+            if said is not None:
+                rows = said[i * _BLOCK_ROWS : (i + 1) * _BLOCK_ROWS]
+                pattern = rows.positives if rows.observed is None else rows.observed
+                skip = kernels.sparse(pattern, pattern=True)
+            codes, H = self.model_.codes(block), self.model_.decoder(kernels)
+            parts.append(kernels.top_k(codes, H, k, skip))
+        return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.target_tags.two_d_labels = True
+        return tags
+
+
+def shared_checks() -> dict[str, Check]:
+    """The checks of the parameters that every linear method has."""
+    return {
+        "normalize": one_of("l2", None),
+        "fit_intercept": a_bool(),
+        "threshold": a_float(at_least=0),
+        "k": (lambda v: v is None or an_int(at_least=1)[0](v), "None or an int of at least 1"),
+        "device": (lambda v: isinstance(v, str), 'a string such as "cpu" or "cuda"'),
+        "verbose": (lambda v: isinstance(v, int | bool), "True, False or an int"),
+    }
+
+
+def _wrong_kind(name: str, kind: str, kinds: tuple[Kind, ...]) -> str:
+    return (
+        f"{name} cannot use {kind} labels, only {' or '.join(kinds)}; "
+        f"Y.as_complete() declares whatever was not said to be a no"
+    )
+
+
+def _checked_k(k: Any) -> int:
+    if not (an_int(at_least=1)[0](k)):
+        raise ValueError(f"k must be an int of at least 1; got {k!r}")
+    return int(k)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a parameter can be written; a RandomState, used up by the fit, cannot."""
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _no_labels(n: int, n_labels: int) -> Labels:
+    return Labels("complete", sp.csr_array((n, n_labels), dtype=bool))

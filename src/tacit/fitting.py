@@ -1,0 +1,106 @@
+"""The loop of every iterative fit: repeat a step, watch the objective, show it, survive a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacit.blocks.facts import Facts
+from tacit.files import read_arrays, write_arrays
+
+__all__ = ["Checkpoint", "State", "descend"]
+
+State = dict[str, Any]
+"""The arrays that a step takes and gives: all that the rest of a fit depends on."""
+
+_MAY_CHANGE = ("max_iter", "tol", "verbose", "threshold", "k")  # none alters a step already taken
+
+
+class Checkpoint:
+    """The state of a fit in a file, bound to the parameters and the data of that fit."""
+
+    def __init__(self, path: str | os.PathLike, estimator: Any, known: Facts):
+        params = estimator.get_params(deep=False)
+        self.path = Path(path)
+        self.owner = {
+            "class": type(estimator).__name__,
+            "params": {k: v for k, v in params.items() if k not in _MAY_CHANGE},
+            "data": [known.n_samples, known.n_features, known.n_labels, known.kind, known.checksum],
+        }
+
+    def read(self) -> tuple[State, list[float]] | None:
+        """The state and the objectives so far, or None where there is no file yet."""
+        if not self.path.exists():
+            return None
+        header, arrays = read_arrays(self.path)
+        for name, mine in json.loads(json.dumps(self.owner, default=str)).items():
+            if header.get(name) != mine:
+                raise ValueError(
+                    f"checkpoint {self.path} belongs to a fit with another {name}; use the same "
+                    "estimator and data, or give another file"
+                )
+        return arrays, header["history"]
+
+    def write(self, state: State, history: list[float]) -> None:
+        header = json.loads(json.dumps(self.owner, default=str)) | {"history": history}
+        write_arrays(self.path, header, state)
+
+
+def descend(
+    estimator: Any,
+    backend: Any,
+    start: Callable[[], State],
+    step: Callable[[State], tuple[State, float]],
+    checkpoint: Checkpoint | None,
+) -> State:
+    """Repeat `step` until the objective falls by no more than `tol` of itself, or `max_iter` times.
+
+    `step` maps a state to the next one and its objective, and depends on nothing else, so that a
+    fit resumed from a checkpoint takes the very steps it would have taken. The objectives go into
+    `estimator.history_`.
+    """
+    history: list[float] = estimator.history_
+    resumed = checkpoint.read() if checkpoint is not None else None
+    if resumed is None:
+        state = start()
+    else:
+        state = {name: backend.asarray(array) for name, array in resumed[0].items()}
+        history.extend(resumed[1])
+    with _progress(estimator, len(history)) as show:
+        while len(history) < estimator.max_iter and not _settled(history, estimator.tol):
+            state, objective = step(state)
+            history.append(objective)
+            if checkpoint is not None:
+                arrays = {name: backend.to_numpy(array) for name, array in state.items()}
+                checkpoint.write(arrays, history)
+            show(objective)
+    return state
+
+
+def _settled(history: list[float], tol: float) -> bool:
+    return len(history) > 1 and history[-2] - history[-1] <= tol * abs(history[-2])
+
+
+@contextmanager
+def _progress(estimator: Any, done: int) -> Iterator[Callable[[float], None]]:
+    if not estimator.verbose:
+        yield lambda objective: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("objective {task.fields[objective]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as bar:
+        name = type(estimator).__name__
+        task = bar.add_task(name, total=estimator.max_iter, completed=done, objective="…")
+        yield lambda objective: bar.update(task, advance=1, objective=f"{objective:.6g}")
+        bar.update(task, total=len(estimator.history_))

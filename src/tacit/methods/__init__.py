@@ -1,0 +1,1 @@
+from tacit.methods.leml import LEML as LEML

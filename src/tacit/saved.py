@@ -1,0 +1,115 @@
+"""Saved models: one safetensors file, read back without running anything in it.
+
+A file holds arrays and a JSON header with the class name and the parameters of each step. Only
+the classes named in `_CLASSES` and the text vectoriser can come out of it, built by their
+constructors and checked like any other input; there is no pickle on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import Pipeline
+
+from tacit import baselines, methods
+from tacit.base import MultiLabelEstimator
+from tacit.files import read_arrays, write_arrays
+
+__all__ = ["load", "read_extra", "save"]
+
+_CLASSES: dict[str, type[MultiLabelEstimator]] = {
+    name: getattr(module, name)
+    for module in (methods, baselines)
+    for name in dir(module)
+    if isinstance(getattr(module, name), type)
+}
+_TEXT_PARAMS = [
+    "lowercase",
+    "strip_accents",
+    "stop_words",
+    "token_pattern",
+    "ngram_range",
+    "analyzer",
+    "binary",
+    "norm",
+    "use_idf",
+    "smooth_idf",
+    "sublinear_tf",
+]
+
+
+def save(model: Any, path: str | os.PathLike, *, extra: dict[str, Any] | None = None) -> None:
+    """Write a fitted model, or a pipeline of a `TfidfVectorizer` and a model, to one file.
+
+    `extra` is whatever else the file should keep, as JSON; `read_extra` gives it back.
+    """
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    *before, last = steps
+    if not isinstance(last, MultiLabelEstimator) or not (
+        len(before) <= 1 and all(isinstance(step, TfidfVectorizer) for step in before)
+    ):
+        raise ValueError(
+            f"model must be a tacit estimator or a Pipeline of a TfidfVectorizer and one; "
+            f"got {model!r}"
+        )
+    header, arrays = last._saved()
+    for vectoriser in before:
+        header["text"], text_arrays = _saved_text(vectoriser)
+        arrays |= text_arrays
+    write_arrays(path, header if extra is None else {**header, "extra": extra}, arrays)
+
+
+def read_extra(path: str | os.PathLike) -> dict[str, Any]:
+    """What `save` was given as `extra`; empty where it was given nothing."""
+    extra = read_arrays(path)[0].get("extra", {})
+    if not isinstance(extra, dict):
+        raise ValueError(f"{path} keeps an extra that is not a JSON object: {str(extra)[:40]!r}")
+    return extra
+
+
+def load(path: str | os.PathLike) -> Any:
+    """The model, or the pipeline of vectoriser and model, that was saved at `path`."""
+    header, arrays = read_arrays(path)
+    try:
+        if header["class"] not in _CLASSES:
+            raise ValueError(f"its class {header['class']!r} is not one of {sorted(_CLASSES)}")
+        text = header.get("text")
+        words = {name: arrays.pop(name) for name in ("vocabulary", "idf") if text is not None}
+        model = _CLASSES[header["class"]](**header["params"])._restore(header, arrays)
+        if text is None:
+            return model
+        return Pipeline([("text", _restored_text(text, words)), ("model", model)])
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(
+            f"{path} does not hold a model of this tacit ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _saved_text(vectoriser: TfidfVectorizer) -> tuple[dict, dict[str, np.ndarray]]:
+    params = {name: getattr(vectoriser, name) for name in _TEXT_PARAMS}
+    for name in ("preprocessor", "tokenizer"):
+        if getattr(vectoriser, name) is not None:
+            raise ValueError(f"a vectoriser with a {name} of its own cannot be saved: it is code")
+    try:
+        json.dumps(params)
+    except TypeError:
+        raise ValueError(
+            f"the vectoriser's parameters cannot be written as JSON: {params}"
+        ) from None
+    words = sorted(vectoriser.vocabulary_, key=vectoriser.vocabulary_.__getitem__)
+    encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
+    idf = vectoriser.idf_ if vectoriser.use_idf else np.ones(len(words))
+    return params, {"vocabulary": encoded, "idf": idf}
+
+
+def _restored_text(params: dict, arrays: dict[str, np.ndarray]) -> TfidfVectorizer:
+    words = json.loads(arrays["vocabulary"].tobytes())
+    params = {**params, "ngram_range": tuple(params["ngram_range"])}
+    vectoriser = TfidfVectorizer(vocabulary=words, dtype=np.float32, **params)
+    if params["use_idf"]:
+        vectoriser.idf_ = arrays["idf"]
+    return vectoriser

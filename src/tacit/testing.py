@@ -1,0 +1,190 @@
+"""The contract of every method, as checks that any method can be held to.
+
+    from tacit.testing import CHECKS
+    @pytest.mark.parametrize("check", CHECKS)
+    def test_contract(check):
+        check(MyMethod(rank=3, tol=0, random_state=0), "complete")
+
+Give an estimator whose fit is tight: checks that compare two fits do so to 1e-4 of the scores'
+scale, because inner solvers may stop a step apart. Checks that need no second fit are exact.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import tacit.saved
+from tacit.blocks import MemoryBlocks, Rows, write_shards
+from tacit.labels import Labels
+
+__all__ = ["CHECKS", "problem"]
+
+
+def problem(kind: str, seed: int = 0) -> tuple[sp.csr_array, Labels]:
+    """A small problem with a planted low-rank structure, an empty row and an empty feature."""
+    rng = np.random.default_rng(seed)
+    n, d, n_labels, rank = 60, 15, 8, 3
+    X = rng.random((n, d)) * (rng.random((n, d)) < 0.4)
+    X[7], X[:, 2] = 0, 0
+    Z = X @ rng.standard_normal((d, rank)) @ rng.standard_normal((rank, n_labels))
+    Y = (Z > 0.2).astype(np.int8)
+    names = [f"label {j}" for j in range(n_labels)]
+    if kind == "masked":
+        observed = rng.random(Y.shape) < 0.7
+        return sp.csr_array(X), Labels.masked(Y * observed, observed, classes=names)
+    make = {"complete": Labels.complete, "positive-only": Labels.positive_only}[kind]
+    return sp.csr_array(X), make(Y, classes=names)
+
+
+def check_rows_in_blocks_or_on_disk_give_the_same_model(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    whole = _scores(estimator, X, Y, X)
+    rows = Rows(X, Y)
+    for n_blocks in (2, 5):
+        cut = clone(estimator).fit(MemoryBlocks.from_rows(rows, n_blocks))
+        _close(cut.decision_function(X), whole)
+    with tempfile.TemporaryDirectory() as folder:
+        shards = write_shards(folder, ((part.X, part.labels) for part in rows.cut(3)))
+        _close(clone(estimator).fit(shards).decision_function(X), whole)
+
+
+def check_every_device_gives_the_same_model(estimator: Any, kind: str) -> None:
+    if "device" not in estimator.get_params():
+        return
+    X, Y = problem(kind)
+    for device in _other_devices():
+        other = clone(estimator).set_params(device=device)
+        _close(_scores(other, X, Y, X), _scores(estimator, X, Y, X))
+
+
+def check_sparse_and_dense_features_give_the_same_model(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    _close(_scores(estimator, X.toarray(), Y, X.toarray()), _scores(estimator, X, Y, X))
+
+
+def check_the_order_of_rows_does_not_matter(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    order = np.random.default_rng(1).permutation(X.shape[0])
+    _close(_scores(estimator, X[order], Y[order], X), _scores(estimator, X, Y, X))
+
+
+def check_permuting_labels_permutes_scores(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    order = np.random.default_rng(1).permutation(Y.n_labels)
+    permuted = _with_columns(Y, lambda pattern: pattern[:, order])
+    _close(_scores(estimator, X, permuted, X), _scores(estimator, X, Y, X)[:, order])
+
+
+def check_the_same_seed_gives_the_identical_model(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    assert_array_equal(_scores(estimator, X, Y, X), _scores(estimator, X, Y, X))
+
+
+def check_fit_changes_neither_data_nor_parameters(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    before, params = (X.copy(), Y[:]), dict(estimator.get_params())
+    fitted = clone(estimator).fit(X, Y)
+    assert_array_equal(X.toarray(), before[0].toarray())
+    assert before[1] == Y, "fit changed the labels"
+    assert fitted.get_params() == params, "fit changed a parameter"
+
+
+def check_top_k_agrees_with_the_scores(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X, Y)
+    scores, top = fitted.decision_function(X), fitted.top_k(X, 4)
+    assert_array_equal(top.indices, np.argsort(-scores, axis=1, kind="stable")[:, :4])
+    assert_allclose(top.scores, np.take_along_axis(scores, top.indices, 1), rtol=1e-12)
+
+
+def check_predict_is_where_the_probability_passes_the_threshold(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X, Y)
+    probability = fitted.predict_proba(X)
+    assert ((probability >= 0) & (probability <= 1)).all(), "a probability outside [0, 1]"
+    assert_array_equal(fitted.predict(X).toarray(), probability > fitted.threshold)
+    best = fitted.set_params(k=2).predict(X)
+    assert_array_equal(np.diff(best.indptr), 2)
+    assert_array_equal(best.toarray().nonzero()[1].reshape(-1, 2), np.sort(fitted.top_k(X, 2)[0]))
+
+
+def check_complete_offers_only_what_was_not_said_best_first(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X, Y)
+    found = fitted.complete(X, Y, k=3)
+    said = (Y.positives if Y.observed is None else Y.observed).toarray()
+    assert not said[found.row, found.label].any(), "complete offered an entry that was said"
+    assert (np.diff(found.probability) <= 0).all(), "completions are not sorted"
+    assert np.bincount(found.row).max() <= 3, "more than k completions of one row"
+    scores = np.where(said, -np.inf, fitted.decision_function(X))
+    first = np.unravel_index(scores.argmax(), scores.shape)
+    assert_allclose(scores[found.row[0], found.label[0]], scores[first])
+
+
+def check_float32_stays_float32(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X.astype(np.float32), Y)
+    assert fitted.decision_function(X.astype(np.float32)).dtype == np.float32
+    scale = np.abs(_scores(estimator, X, Y, X)).max()
+    assert_allclose(
+        fitted.decision_function(X), _scores(estimator, X, Y, X), atol=1e-2 * max(scale, 1e-3)
+    )
+
+
+def check_an_empty_row_and_a_silent_label_do_no_harm(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    others = (np.arange(Y.n_labels) != 3).astype(np.int8)
+    fitted = clone(estimator).fit(X, _with_columns(Y, lambda pattern: pattern * others))
+    assert np.isfinite(fitted.decision_function(X)).all()
+    assert np.isfinite(fitted.decision_function(X[7:8] * 0)).all()
+
+
+def check_save_and_load_give_the_identical_model(estimator: Any, kind: str) -> None:
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X, Y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tacit"
+        fitted.save(path)
+        loaded = tacit.saved.load(path)
+    assert type(loaded) is type(fitted)
+    assert loaded.get_params() == fitted.get_params()
+    assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))
+    assert_array_equal(loaded.classes_, Y.classes)
+
+
+CHECKS: list[Callable[[Any, str], None]] = [
+    check for name, check in sorted(globals().items()) if name.startswith("check_")
+]
+"""Every check: call it with an estimator and a kind of labels that the estimator takes."""
+
+
+def _scores(estimator: Any, X: Any, Y: Labels, X_new: Any) -> np.ndarray:
+    return clone(estimator).fit(X, Y).decision_function(X_new)
+
+
+def _close(got: np.ndarray, wanted: np.ndarray) -> None:
+    assert_allclose(got, wanted, atol=1e-4 * max(np.abs(wanted).max(), 1e-3))
+
+
+def _other_devices() -> list[str]:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return []
+    return ["torch", "cuda"] if torch.cuda.is_available() else ["torch"]
+
+
+def _with_columns(Y: Labels, change: Callable[[np.ndarray], np.ndarray]) -> Labels:
+    """Y with its patterns changed column by column."""
+    positives = change(Y.to_sparse().toarray())
+    if Y.observed is not None:
+        return Labels.masked(positives, change(Y.observed.toarray().astype(np.int8)))
+    return Labels.complete(positives) if Y.kind == "complete" else Labels.positive_only(positives)
