@@ -15,10 +15,12 @@ from tacit.labels import Labels
 PLACES = ["memory", "three blocks", "disk", "dask"]
 
 
-@pytest.fixture(params=["cpu", "torch"])
+@pytest.fixture(params=["cpu", "torch", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request):
-    if request.param == "torch":
-        pytest.importorskip("torch")
+    if request.param != "cpu":
+        torch = pytest.importorskip("torch")
+        if request.param == "cuda" and not torch.cuda.is_available():
+            pytest.skip("no CUDA device")
     return request.param
 
 
@@ -31,7 +33,7 @@ def backend(device):
 def client():
     distributed = pytest.importorskip("distributed")
     with distributed.Client(
-        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as c:
         yield c
 

@@ -1,9 +1,35 @@
 """tacit: multi-label learning when most true labels were never written down."""
 
-from tacit.labels import Labels as Labels
-from tacit.labels import TopK as TopK
-from tacit.methods import LEML as LEML
-from tacit.saved import load as load
-from tacit.saved import save as save
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.labels import Labels as Labels
+    from tacit.labels import TopK as TopK
+    from tacit.methods import LEML as LEML
+    from tacit.saved import load as load
+    from tacit.saved import save as save
 
 __version__ = "0.1.0"
+
+# Names are fetched when first used, so that `tacit --help` does not wait for scikit-learn.
+_HOMES = {
+    "LEML": "tacit.methods",
+    "Labels": "tacit.labels",
+    "TopK": "tacit.labels",
+    "load": "tacit.saved",
+    "save": "tacit.saved",
+}
+__all__ = ["LEML", "Labels", "TopK", "load", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -34,8 +34,10 @@ from tacit.params import Check, a_bool, a_float, an_int, check_params, one_of
 __all__ = ["Completion", "MultiLabelEstimator", "Problem"]
 
 _FLOATS = [np.float64, np.float32]
-_BLOCK_ROWS = 2**16  # rows predicted at a time
-_BLOCK_ENTRIES = 2**23  # scores laid out at a time by `predict`
+# Rows in a block: its codes stay in the cache between a product and its adjoint, and are small
+# enough for the allocator to reuse; in one block of 573k rows, products took twice as long.
+_BLOCK_ROWS = 2**16
+_BLOCK_ENTRIES = 2**23  # numbers laid out at a time in prediction
 
 
 class Completion(NamedTuple):
@@ -134,6 +136,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 raise ValueError("Y must be left out when X is Blocks, which bring their labels")
             known = X.sum(facts)
             self.n_features_in_ = known.n_features
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_  # blocks name no features; an earlier fit may have
             return X, known
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
         if Y is None:
@@ -148,7 +152,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "give one row of labels for each row of features"
             )
         rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
-        return MemoryBlocks.from_rows(rows), facts(rows)
+        n_blocks = max(1, -(-len(rows) // _BLOCK_ROWS))
+        return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
 
     def _placement(self, dtype: str) -> Placement:
         return Placement(get_backend(self.device), dtype, self.normalize, self.fit_intercept)
@@ -158,7 +163,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X = self._features(X)
         shape = (X.shape[0], len(self.classes_))
         check_dense(shape, f"{type(self).__name__}.decision_function", "top_k")
-        return np.concatenate([self._scores(block) for block in self._blocks(X)])
+        return np.concatenate([self._scores(block) for block in self._blocks(X, shape[1])])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability that each label is true, as well as the method can know it."""
@@ -169,15 +174,14 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X = self._features(X)
         shape = (X.shape[0], len(self.classes_))
         if self.k is not None:
-            best = self.top_k(X, self.k).indices
+            best = self._top_k(X, self.k, None).indices
             pointer = np.arange(best.shape[0] + 1) * best.shape[1]
             found = sp.csr_array((np.ones(best.size, np.int8), best.ravel(), pointer), shape=shape)
             found.sort_indices()
             return found
-        size = max(1, _BLOCK_ENTRIES // max(shape[1], 1))
         above = [
             sp.csr_array(self._loss.probability(self._scores(block)) > self.threshold)
-            for block in self._blocks(X, size)
+            for block in self._blocks(X, shape[1])
         ]
         return sp.csr_array(sp.vstack(above, format="csr"), dtype=np.int8)
 
@@ -206,8 +210,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def transform(self, X: Any) -> np.ndarray:
         """The latent code of each row, of shape (n_samples, rank)."""
         X = self._features(X)
-        codes = [block.kernels.to_numpy(self.model_.codes(block)) for block in self._blocks(X)]
-        return np.concatenate(codes)
+        blocks = self._blocks(X, self.model_.W.shape[1])
+        return np.concatenate([b.kernels.to_numpy(self.model_.codes(b)) for b in blocks])
 
     @property
     def _n_features_out(self) -> int:
@@ -223,7 +227,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         write_arrays(path, header, arrays)
 
     def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         names = {
             name: [str(value) for value in getattr(self, name)]
             for name in ("classes_", "feature_names_in_")
@@ -231,7 +235,11 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         }
         header = {
             "class": type(self).__name__,
-            "params": {k: v for k, v in self.get_params(deep=False).items() if _is_json(v)},
+            "params": {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in self.get_params(deep=False).items()
+                if _is_json(value)
+            },
             "n_features": self.n_features_in_,
             "n_labels": len(self.classes_),
             "history": self.history_,
@@ -244,7 +252,9 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Take the state that `_saved` gave; whatever does not fit together is a ValueError."""
         check_params(self)
         W, H = arrays["W"], arrays.get("H")
-        n_features, n_labels = int(header["n_features"]), int(header["n_labels"])
+        n_features, n_labels = header["n_features"], header["n_labels"]
+        if not all(an_int(at_least=1)[0](size) for size in (n_features, n_labels, W.size)):
+            raise ValueError(f"it is of {n_features!r} features and {n_labels!r} labels")
         wanted = (n_features + self.fit_intercept, n_labels if H is None else W.shape[-1])
         if W.shape != wanted or (H is not None and H.shape != (n_labels, W.shape[1])):
             raise ValueError(f"its arrays do not fit {n_features} features and {n_labels} labels")
@@ -263,29 +273,29 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def _features(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
-    def _blocks(self, X: Any, size: int = _BLOCK_ROWS) -> Iterator[Block]:
+    def _blocks(self, X: Any, width: int, labels: Labels | None = None) -> Iterator[Block]:
+        """X in blocks of rows, so many that `width` numbers a row stay within bounds."""
         placement = self._placement(str(self.model_.W.dtype))
+        size = min(_BLOCK_ROWS, max(1, _BLOCK_ENTRIES // width))
         for start in range(0, X.shape[0], size):
-            part = X[start : start + size]
-            yield place(Rows(part, _no_labels(part.shape[0], len(self.classes_))), placement)
+            rows = slice(start, start + size)
+            said = _no_labels(X[rows].shape[0], 0) if labels is None else labels[rows]
+            yield place(Rows(X[rows], said), placement)
 
     def _scores(self, block: Block) -> np.ndarray:
         codes, H = self.model_.codes(block), self.model_.decoder(block.kernels)
         return block.kernels.to_numpy(codes if H is None else codes @ H.T)
 
-    def _top_k(self, X: Any, k: int, said: Labels | None) -> TopK:
+    def _top_k(self, X: Any, k: int, labels: Labels | None) -> TopK:
+        """The k best labels of each row, of those not said already where `labels` are given."""
         parts = []
-        for i, block in enumerate(self._blocks(X)):
-            skip, kernels = None, block.kernels
-            if said is not None:
-                rows = said[i * _BLOCK_ROWS : (i + 1) * _BLOCK_ROWS]
-                pattern = rows.positives if rows.observed is None else rows.observed
-                skip = kernels.sparse(pattern, pattern=True)
-            codes, H = self.model_.codes(block), self.model_.decoder(kernels)
-            parts.append(kernels.top_k(codes, H, k, skip))
+        for block in self._blocks(X, self.model_.W.shape[1], labels):
+            codes, H = self.model_.codes(block), self.model_.decoder(block.kernels)
+            said = block.Y if block.omega is None else block.omega
+            parts.append(block.kernels.top_k(codes, H, k, None if labels is None else said))
         return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
 
     def __sklearn_tags__(self) -> Any:
@@ -325,7 +335,7 @@ def _checked_k(k: Any) -> int:
 
 def _is_json(value: Any) -> bool:
     """Whether a parameter can be written; a RandomState, used up by the fit, cannot."""
-    return value is None or isinstance(value, bool | int | float | str)
+    return value is None or isinstance(value, bool | int | float | str | np.number)
 
 
 def _no_labels(n: int, n_labels: int) -> Labels:

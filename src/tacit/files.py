@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ __all__ = ["FORMAT", "read_arrays", "replacing", "write_arrays"]
 FORMAT = 1
 """The version of the files that `write_arrays` writes and `read_arrays` reads."""
 
-_HEADER = "tacit"
+_HEADER, _CHECKSUM = "tacit", "crc32"
 
 
 @contextmanager
@@ -57,8 +58,9 @@ def write_arrays(path: str | os.PathLike, header: dict, arrays: dict[str, np.nda
     from safetensors.numpy import save_file
 
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, **header})
     with replacing(path) as beside:
-        save_file(arrays, beside, metadata={_HEADER: json.dumps({"format": FORMAT, **header})})
+        save_file(arrays, beside, metadata={_HEADER: text, _CHECKSUM: _checksum(text, arrays)})
 
 
 def read_arrays(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
@@ -69,15 +71,19 @@ def read_arrays(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
     """
     from safetensors import SafetensorError, safe_open
 
+    # AttributeError: safetensors knows float types that NumPy does not have.
+    damage = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError)
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
         with safe_open(path, framework="numpy") as opened:
-            header = json.loads((opened.metadata() or {})[_HEADER])
+            metadata = opened.metadata() or {}
+            header = json.loads(metadata[_HEADER])
+            version = header["format"]
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        version = header["format"]
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        whole = metadata.get(_CHECKSUM) == _checksum(metadata[_HEADER], arrays)
+    except damage as error:
         raise ValueError(
             f"{path} is damaged or was not written by tacit ({type(error).__name__}: {error})"
         ) from None
@@ -85,4 +91,15 @@ def read_arrays(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
         raise ValueError(
             f"{path} is in format {version!r}, this tacit reads format {FORMAT}; update tacit"
         )
+    if not whole:
+        raise ValueError(f"{path} is damaged: its contents do not add up to its checksum")
     return header, arrays
+
+
+def _checksum(text: str, arrays: dict[str, np.ndarray]) -> str:
+    total = zlib.crc32(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
+        total = zlib.crc32(array.data, total)
+    return str(total)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from array_api_compat import array_namespace
+
 from tacit.blocks.facts import Facts
 from tacit.files import read_arrays, write_arrays
 
@@ -43,11 +45,13 @@ class Checkpoint:
                     f"checkpoint {self.path} belongs to a fit with another {name}; use the same "
                     "estimator and data, or give another file"
                 )
+        if "history" not in header or header.get("state") != sorted(arrays):
+            raise ValueError(f"checkpoint {self.path} is damaged; remove it to start anew")
         return arrays, header["history"]
 
     def write(self, state: State, history: list[float]) -> None:
-        header = json.loads(json.dumps(self.owner, default=str)) | {"history": history}
-        write_arrays(self.path, header, state)
+        header = json.loads(json.dumps(self.owner, default=str))
+        write_arrays(self.path, header | {"history": history, "state": sorted(state)}, state)
 
 
 def descend(
@@ -73,12 +77,19 @@ def descend(
     with _progress(estimator, len(history)) as show:
         while len(history) < estimator.max_iter and not _settled(history, estimator.tol):
             state, objective = step(state)
-            history.append(objective)
+            state = {name: _row_major(array) for name, array in state.items()}
+            history.append(float(objective))
             if checkpoint is not None:
                 arrays = {name: backend.to_numpy(array) for name, array in state.items()}
                 checkpoint.write(arrays, history)
             show(objective)
     return state
+
+
+def _row_major(array: Any) -> Any:
+    """The array in the layout that a checkpoint gives back: BLAS rounds by the layout."""
+    xp = array_namespace(array)
+    return xp.reshape(xp.reshape(array, (-1,)), array.shape)
 
 
 def _settled(history: list[float], tol: float) -> bool:
@@ -90,6 +101,7 @@ def _progress(estimator: Any, done: int) -> Iterator[Callable[[float], None]]:
     if not estimator.verbose:
         yield lambda objective: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -99,7 +111,7 @@ def _progress(estimator: Any, done: int) -> Iterator[Callable[[float], None]]:
         TextColumn("objective {task.fields[objective]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         name = type(estimator).__name__
         task = bar.add_task(name, total=estimator.max_iter, completed=done, objective="…")
         yield lambda objective: bar.update(task, advance=1, objective=f"{objective:.6g}")

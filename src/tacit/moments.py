@@ -19,9 +19,11 @@ O((d² + dL) k). By passes, (2), (3) and each step of (4) take O((nnz(X) + nnz(Y
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from operator import add, sub
+from typing import Any, Protocol
 
 from array_api_compat import array_namespace
 
@@ -45,7 +47,7 @@ class Equations(Protocol):
 
 @dataclass(frozen=True)
 class Moments:
-    """The sums (1) of some rows. Where the rows have a constant feature it is part of XᵀX and XᵀY.
+    """The sums (1) of some rows.
 
     Examples
     --------
@@ -59,17 +61,23 @@ class Moments:
     y_sum: Array
     xx: Array
     xy: Array
-    yy: Array
+    yy: Array | None
 
     @classmethod
-    def of(cls, blocks: Blocks) -> Moments:
-        return blocks.sum(_moments)
+    def of(cls, blocks: Blocks, *, label_gram: bool = True) -> Moments:
+        """The moments of all rows; without `label_gram`, YᵀY (L × L) is left out as None."""
+        return blocks.sum(_moments, label_gram)
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(*(a + b for a, b in zip(_sums(self), _sums(other))))
+        return self._combined(add, other)
 
     def __sub__(self, other: Moments) -> Moments:
-        return Moments(*(a - b for a, b in zip(_sums(self), _sums(other))))
+        return self._combined(sub, other)
+
+    def _combined(self, operation: Callable, other: Moments) -> Moments:
+        pairs: list[Any] = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        sums: Any = (None if a is None or b is None else operation(a, b) for a, b in pairs)
+        return Moments(*sums)
 
     @property
     def n_positives(self) -> float:
@@ -125,20 +133,12 @@ class Products:
         return cg(matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, columns=True).x
 
 
-def _sums(moments: Moments) -> list:
-    return [getattr(moments, field.name) for field in fields(moments)]
-
-
-def _moments(b: Block) -> Moments:
+def _moments(b: Block, label_gram: bool) -> Moments:
     k = b.kernels
-    xx, xy, yy = k.cross(b.X, b.X), k.cross(b.X, b.Y), k.cross(b.Y, b.Y)
+    xx, xy, yy = k.cross(b.X, b.X), k.cross(b.X, b.Y), k.cross(b.Y, b.Y) if label_gram else None
     xp, n = array_namespace(xx), b.Y.shape[0]
     ones = xp.ones((n, 1), dtype=xp.float64, device=xx.device)
     x_sum, y_sum = k.spmm_t(b.X, ones)[:, 0], k.spmm_t(b.Y, ones)[:, 0]
-    if b.constant:
-        x_sum = xp.concat([x_sum, xp.asarray([n], dtype=xp.float64, device=xx.device)])
-        xx = xp.concat([xp.concat([xx, x_sum[:-1][None, :]], axis=0), x_sum[:, None]], axis=1)
-        xy = xp.concat([xy, y_sum[None, :]], axis=0)
     return Moments(float(n), x_sum, y_sum, xx, xy, yy)
 
 

@@ -1,7 +1,7 @@
 """Saved models: one safetensors file, read back without running anything in it.
 
 A file holds arrays and a JSON header with the class name and the parameters of each step. Only
-the classes named in `_CLASSES` and the text vectoriser can come out of it, built by their
+the classes named in `METHODS` and the text vectoriser can come out of it, built by their
 constructors and checked like any other input; there is no pickle on the way.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,22 @@ from tacit import baselines, methods
 from tacit.base import MultiLabelEstimator
 from tacit.files import read_arrays, write_arrays
 
-__all__ = ["load", "read_extra", "save"]
+__all__ = ["METHODS", "load", "read_extra", "save"]
 
-_CLASSES: dict[str, type[MultiLabelEstimator]] = {
+METHODS: dict[str, type[MultiLabelEstimator]] = {
     name: getattr(module, name)
     for module in (methods, baselines)
     for name in dir(module)
     if isinstance(getattr(module, name), type)
 }
+"""Every method and baseline by name: those that `tacit.methods` and `tacit.baselines` list."""
+
+_WRONG = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, re.error)
+"""What a header that fits no model may raise."""
+
 _TEXT_PARAMS = [
+    "encoding",
+    "decode_error",
     "lowercase",
     "strip_accents",
     "stop_words",
@@ -50,7 +58,7 @@ def save(model: Any, path: str | os.PathLike, *, extra: dict[str, Any] | None = 
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     *before, last = steps
     if not isinstance(last, MultiLabelEstimator) or not (
-        len(before) <= 1 and all(isinstance(step, TfidfVectorizer) for step in before)
+        len(before) <= 1 and all(type(step) is TfidfVectorizer for step in before)
     ):
         raise ValueError(
             f"model must be a tacit estimator or a Pipeline of a TfidfVectorizer and one; "
@@ -75,15 +83,16 @@ def load(path: str | os.PathLike) -> Any:
     """The model, or the pipeline of vectoriser and model, that was saved at `path`."""
     header, arrays = read_arrays(path)
     try:
-        if header["class"] not in _CLASSES:
-            raise ValueError(f"its class {header['class']!r} is not one of {sorted(_CLASSES)}")
+        if header["class"] not in METHODS:
+            raise ValueError(f"its class {header['class']!r} is not one of {sorted(METHODS)}")
         text = header.get("text")
         words = {name: arrays.pop(name) for name in ("vocabulary", "idf") if text is not None}
-        model = _CLASSES[header["class"]](**header["params"])._restore(header, arrays)
+        model = METHODS[header["class"]](**header["params"])._restore(header, arrays)
         if text is None:
             return model
-        return Pipeline([("text", _restored_text(text, words)), ("model", model)])
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        vectoriser = _restored_text(text, words, model.n_features_in_)
+        return Pipeline([("text", vectoriser), ("model", model)])
+    except _WRONG as error:
         raise ValueError(
             f"{path} does not hold a model of this tacit ({type(error).__name__}: {error})"
         ) from None
@@ -91,6 +100,12 @@ def load(path: str | os.PathLike) -> Any:
 
 def _saved_text(vectoriser: TfidfVectorizer) -> tuple[dict, dict[str, np.ndarray]]:
     params = {name: getattr(vectoriser, name) for name in _TEXT_PARAMS}
+    params["dtype"] = "float32" if vectoriser.dtype == np.float32 else "float64"
+    if vectoriser.input != "content":
+        raise ValueError(
+            f"a vectoriser with input={vectoriser.input!r} cannot be saved: a model file must "
+            'not open other files; use input="content"'
+        )
     for name in ("preprocessor", "tokenizer"):
         if getattr(vectoriser, name) is not None:
             raise ValueError(f"a vectoriser with a {name} of its own cannot be saved: it is code")
@@ -106,10 +121,24 @@ def _saved_text(vectoriser: TfidfVectorizer) -> tuple[dict, dict[str, np.ndarray
     return params, {"vocabulary": encoded, "idf": idf}
 
 
-def _restored_text(params: dict, arrays: dict[str, np.ndarray]) -> TfidfVectorizer:
-    words = json.loads(arrays["vocabulary"].tobytes())
-    params = {**params, "ngram_range": tuple(params["ngram_range"])}
-    vectoriser = TfidfVectorizer(vocabulary=words, dtype=np.float32, **params)
-    if params["use_idf"]:
-        vectoriser.idf_ = arrays["idf"]
+def _restored_text(params: dict, arrays: dict[str, np.ndarray], n_features: int) -> TfidfVectorizer:
+    words, idf = json.loads(arrays["vocabulary"].tobytes()), arrays["idf"]
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("its vocabulary is not a list of words")
+    if len(words) != n_features or idf.shape != (n_features,) or idf.dtype.kind != "f":
+        raise ValueError(f"its vocabulary does not fit the {n_features} features of the model")
+    if sorted(params) != sorted([*_TEXT_PARAMS, "dtype"]):
+        raise ValueError(f"its vectoriser has the parameters {sorted(params)}")
+    if params["dtype"] not in ("float32", "float64"):
+        raise ValueError(f"its vectoriser has dtype {params['dtype']!r}")
+    params = {
+        **params,
+        "ngram_range": tuple(params["ngram_range"]),
+        "dtype": np.dtype(params["dtype"]).type,
+    }
+    vectoriser = TfidfVectorizer(vocabulary=words, **params)
+    with np.errstate(divide="ignore"):
+        vectoriser.fit([""])  # checks the parameters; the idf of this text are replaced
+    if vectoriser.use_idf:
+        vectoriser.idf_ = idf
     return vectoriser

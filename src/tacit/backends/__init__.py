@@ -12,7 +12,7 @@ A backend is a handful of kernels, not a copy of NumPy; dense algebra goes throu
     top_k(A, B, k, skip)  the k best columns of each row of A Bᵀ, entries of `skip` left out
     ===================== ======================================================================
 
-All backends agree with dense NumPy in float64 (tests/test_backends.py); ties in `top_k` go to the
+All backends agree with dense NumPy in float64 (tests/backends); ties in `top_k` go to the
 lower index everywhere.
 """
 
@@ -57,5 +57,5 @@ def get_backend(device: str) -> Backend:
                 f"device={device!r} needs PyTorch, which is not installed; "
                 'pip install "tacit[torch]" or use device="cpu"'
             ) from None
-        return TorchBackend("cpu" if device == "torch" else device)
+        return TorchBackend.on(device)
     raise ValueError(f'device must be "cpu", "torch", "cuda" or "cuda:<number>"; got {device!r}')

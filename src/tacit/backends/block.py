@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace
 
 from tacit.backends import Array, Backend, Sparse
 from tacit.blocks import Rows
@@ -37,36 +36,28 @@ class Block:
     Attributes
     ----------
     X : Sparse or dense array, (n_rows, n_features)
+        The features as methods see them: scaled, and with the constant one behind the last.
     Y : Sparse
         The pattern of the positives.
     omega : Sparse or None
         The pattern Ω of the observed entries; None means all of them.
     y : array or None
         The labels 0/1 on Ω.
-    constant : bool
-        Whether a feature that is always 1 stands behind the last column of X.
     """
 
     X: Any
     Y: Sparse
     omega: Any
     y: Array
-    constant: bool
     kernels: Backend
 
     def project(self, W: Array) -> Array:
-        """X W, the constant feature included."""
-        if not self.constant:
-            return self.kernels.spmm(self.X, W)
-        return self.kernels.spmm(self.X, W[:-1]) + W[-1]
+        """X W."""
+        return self.kernels.spmm(self.X, W)
 
     def project_t(self, B: Array) -> Array:
-        """Xᵀ B, the constant feature included: the adjoint of `project`."""
-        product = self.kernels.spmm_t(self.X, B)
-        if not self.constant:
-            return product
-        xp = array_namespace(B)
-        return xp.concat([product, xp.sum(B, axis=0)[None, :]], axis=0)
+        """Xᵀ B, the adjoint of `project`."""
+        return self.kernels.spmm_t(self.X, B)
 
 
 def place(rows: Rows, placement: Placement) -> Block:
@@ -83,40 +74,35 @@ def place(rows: Rows, placement: Placement) -> Block:
         Y=backend.sparse(labels.positives, pattern=True),
         omega=omega,
         y=y,
-        constant=placement.fit_intercept,
         kernels=backend,
     )
 
 
 def _features(rows: Rows, placement: Placement) -> Any:
-    backend, X = placement.backend, rows.X
-    unit = placement.normalize == "l2"
+    X, dtype = rows.X, placement.dtype
+    one = np.ones((len(rows), 1 if placement.fit_intercept else 0), dtype)
     if not sp.issparse(X):
-        X = np.asarray(X, dtype=placement.dtype)
-        return backend.asarray(X * _unit(np.einsum("ij,ij->i", X, X))[:, None] if unit else X)
-    X = sp.csr_array(X)
-    scale = np.ones(0)
-    if unit:
-        scale = _unit(np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)))
-    placed = _sparse(X, np.repeat(scale, np.diff(X.indptr)) if unit else None, placement)
+        X = np.asarray(X, dtype=dtype)
+        scale = _scale(np.einsum("ij,ij->i", X, X), placement)
+        return placement.backend.asarray(np.hstack([X * scale[:, None], one]))
+    scale = _scale(np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)), placement)
+    scaled = _with_data(X, X.data * np.repeat(scale, np.diff(X.indptr)), dtype)
+    placed = placement.backend.sparse(sp.hstack([scaled, sp.csr_array(one)], format="csr"))
     if rows.X_t is not None:  # the shard brought its transpose along
-        X_t = rows.X_t
-        # `transposed` is a cached property: filling the cache here is the same as having asked
-        # for it.
-        placed.__dict__["transposed"] = _sparse(
-            X_t, scale[X_t.indices] if unit else None, placement
-        )
+        X_t = _with_data(rows.X_t, rows.X_t.data * scale[rows.X_t.indices], dtype)
+        transposed = sp.vstack([X_t, sp.csr_array(one.T)], format="csr")
+        # `transposed` is a cached property: to fill the cache is to have asked for it.
+        placed.__dict__["transposed"] = placement.backend.sparse(transposed)
     return placed
 
 
-def _sparse(X: sp.csr_array, scale: np.ndarray | None, placement: Placement) -> Sparse:
-    data = X.data.astype(placement.dtype, copy=False)
-    if scale is not None:
-        data = (data * scale).astype(placement.dtype)
-    return placement.backend.sparse(sp.csr_array((data, X.indices, X.indptr), shape=X.shape))
-
-
-def _unit(squares: np.ndarray) -> np.ndarray:
-    """1 / norm, and 1 for a row of zeros."""
+def _scale(squares: np.ndarray, placement: Placement) -> np.ndarray:
+    """What each row is multiplied by: 1 / norm, but 1 for a row of zeros, or 1 for all."""
+    if placement.normalize is None:
+        return np.ones(len(squares), placement.dtype)
     norms = np.sqrt(squares)
-    return 1 / np.where(norms > 0, norms, 1)
+    return (1 / np.where(norms > 0, norms, 1)).astype(placement.dtype)
+
+
+def _with_data(X: sp.csr_array, data: np.ndarray, dtype: str) -> sp.csr_array:
+    return sp.csr_array((data.astype(dtype, copy=False), X.indices, X.indptr), shape=X.shape)

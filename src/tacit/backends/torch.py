@@ -23,6 +23,19 @@ class TorchBackend:
 
     device: str = "cpu"
 
+    @classmethod
+    def on(cls, device: str) -> TorchBackend:
+        """The backend of "torch" (the CPU) or of a CUDA device, if there is one."""
+        if device == "torch":
+            return cls("cpu")
+        number = int(device.split(":")[1]) if ":" in device else 0
+        if number >= torch.cuda.device_count():
+            raise ValueError(
+                f"device={device!r} is not there: PyTorch sees {torch.cuda.device_count()} CUDA "
+                'devices; use device="cpu"'
+            )
+        return cls(device)
+
     def asarray(self, x: Any) -> torch.Tensor:
         return torch.as_tensor(x, device=self.device)
 

@@ -80,4 +80,7 @@ class Ridge(MultiLabelEstimator):
     def _fit(self, problem: Problem) -> LowRank:
         check_dense((problem.n_features, problem.n_labels), "Ridge's coefficients", "LEML")
         check_dense((problem.n_features, problem.n_features), "Ridge's XᵀX", "LEML")
-        return LowRank(problem.backend.to_numpy(Moments.of(problem.blocks).ridge(self.reg)), None)
+        return LowRank(
+            problem.backend.to_numpy(Moments.of(problem.blocks, label_gram=False).ridge(self.reg)),
+            None,
+        )

@@ -1,7 +1,7 @@
 """Blocks on a Dask cluster: each block lives on a worker, and only sums travel.
 
 Blocks are the results of tasks that the scheduler can run again, so a lost worker costs time,
-never the answer. Large arguments are sent once to all workers; small ones ride in the task.
+never the answer. Large arguments are sent once, as tasks too; small ones ride in every task.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacit.blocks.rows import Rows, add
 __all__ = ["DaskBlocks"]
 
 _LARGE = 2**16
-"""Bytes from which an argument is scattered rather than sent with every task."""
+"""Bytes from which an argument is a task of its own rather than sent with every task."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,15 @@ class DaskBlocks:
             yield from self.parts[i].result().batches(size, rng)
 
     def _send(self, args: tuple) -> list:
-        # hash=False: data named by content can be lost between two calls that share the name.
+        # A task, not `scatter`: scattered data dies with its worker, and a fit that waits for it
+        # would wait for ever.
         return [
-            self.client.scatter(arg, broadcast=True, hash=False)
+            self.client.submit(_same, arg, pure=False)
             if getattr(arg, "nbytes", 0) > _LARGE
             else arg
             for arg in args
         ]
 
 
-def _same(rows: Rows) -> Rows:
-    return rows
+def _same(value: Any) -> Any:
+    return value

@@ -47,6 +47,6 @@ def facts(rows: Rows) -> Facts:
 
 def _checksum(rows: Rows) -> int:
     patterns = [rows.labels.positives, rows.labels.observed]
-    X: list[Any] = [rows.X.data, rows.X.indices] if sp.issparse(rows.X) else [rows.X]
+    X: list[Any] = [rows.X.data, rows.X.indices, rows.X.indptr] if sp.issparse(rows.X) else [rows.X]
     arrays = X + [a for p in patterns if p is not None for a in (p.indices, p.indptr)]
     return sum(zlib.crc32(np.ascontiguousarray(a).data) for a in arrays)

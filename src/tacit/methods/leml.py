@@ -44,6 +44,7 @@ from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.fitting import State
+from tacit.labels import DENSE_LIMIT
 from tacit.losses import LOSSES, Loss
 from tacit.models import FixedH, LowRank
 from tacit.moments import Equations, Moments, Products
@@ -54,8 +55,7 @@ from tacit.solvers import cg, leading_subspace
 
 __all__ = ["LEML"]
 
-_EXACT_FEATURES = 4096  # up to here the O(d³) of the exact route is seconds
-_EXACT_LABELS = 2**15  # and YᵀY, which the moments hold, is at most 8 GiB
+_EXACT_FEATURES = 2048  # up to here the O(d³) of the exact route is a second or two
 _GRAM_NUMBERS = 2**26  # Gram matrices of the masked H step held at a time: 512 MiB in float64
 _OVERSAMPLE = 10  # columns beyond `rank` in the start's subspace iteration
 
@@ -74,7 +74,7 @@ class LEML(MultiLabelEstimator):
         The weight λ of (1).
     solver : {"auto", "exact", "cg"}, default="auto"
         How (2) is solved: from the moments, or by conjugate gradients. "auto" takes the moments
-        up to 4,096 features. Masked labels always use conjugate gradients.
+        up to 2,048 features. Masked labels always use conjugate gradients.
     max_iter : int, default=20
         Most passes. A pass updates W, then H.
     tol : float, default=1e-4
@@ -166,6 +166,7 @@ class LEML(MultiLabelEstimator):
 
     def _fit(self, problem: Problem) -> LowRank:
         equations = self._equations(problem)
+        reg = float(self.reg)  # a NumPy float32 would round the objective to float32
         solve_W, solve_H = (
             (self._complete_W, self._complete_H)
             if problem.kind == "complete"
@@ -180,16 +181,17 @@ class LEML(MultiLabelEstimator):
         def step(state: State) -> tuple[State, float]:
             W = solve_W(problem, equations, state["W"], state["H"])
             H, explained = solve_H(problem, equations, W)
-            objective = 0.5 * (equations.n_positives - explained + self.reg * inner(W, W))
+            objective = 0.5 * (equations.n_positives - explained + reg * inner(W, W))
             return {"W": W, "H": H}, objective
 
         state = problem.descend(start, step)
         return LowRank(*(problem.backend.to_numpy(state[name]) for name in "WH"))
 
     def _equations(self, problem: Problem) -> Equations:
-        small = problem.n_features <= _EXACT_FEATURES and problem.n_labels <= _EXACT_LABELS
+        XtY = problem.n_features * problem.n_labels
+        small = problem.n_features <= _EXACT_FEATURES and XtY <= DENSE_LIMIT
         if problem.kind == "complete" and self.solver != "cg" and (small or self.solver == "exact"):
-            return Moments.of(problem.blocks)
+            return Moments.of(problem.blocks, label_gram=False)
         return Products(problem.blocks, self.cg_tol, self.cg_max_iter)
 
     def _reduced_rank_ridge(self, problem: Problem, equations: Equations) -> Array:
