@@ -1,0 +1,82 @@
+"""The command line: one file a command. What takes long to import is imported when it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tacit.cli import complete, datasets, evaluate, fit, predict
+from tacit.cli.output import note
+
+__all__ = ["app", "main"]
+
+
+class _OneLineErrors(TyperGroup):
+    """Whatever is wrong with the input is one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of our output has left, as in `tacit datasets | head`
+            raise
+        except (ValueError, OSError, ImportError) as error:
+            note(f"tacit: {error}")
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=lambda asked: _print_version(asked),
+            help="Print the version and leave.",
+        ),
+    ] = False,
+) -> None:
+    """Learn multi-label models when most true labels were never written down.
+
+    Example: tacit fit packages.csv --text description --labels tags
+    """
+
+
+@app.command("demo")
+def run_demo(
+    output: Annotated[Path, typer.Option(help="The page to write.")] = Path("tacit-demo.html"),
+    seed: Annotated[int, typer.Option(help="What the split and hidden tags are drawn from.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find hidden and forgotten tags of Debian packages, and write a page about it.
+
+    Example: tacit demo --output demo.html
+    """
+    from tacit.cli.demo import demo
+
+    demo(output=output, seed=seed, as_json=as_json)
+
+
+for _command in (fit.fit, predict.predict, complete.complete, evaluate.evaluate, datasets.datasets):
+    app.command()(_command)
+
+
+def main() -> None:
+    """Run the command that the command line names."""
+    app(prog_name="tacit")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from tacit import __version__
+
+        print(f"tacit {__version__}")
+        raise typer.Exit
