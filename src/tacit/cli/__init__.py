@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from tacit.cli import complete, datasets, evaluate, fit, predict
+from tacit.cli.options import AsJson
 from tacit.cli.output import note
 
 __all__ = ["app", "main"]
@@ -54,7 +55,7 @@ def options(
 def run_demo(
     output: Annotated[Path, typer.Option(help="The page to write.")] = Path("tacit-demo.html"),
     seed: Annotated[int, typer.Option(help="What the split and hidden tags are drawn from.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find hidden and forgotten tags of Debian packages, and write a page about it.
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tacit.cli.options import (
+    AsJson,
+    FeatureColumns,
+    IdColumn,
+    LabelColumn,
+    ModelFile,
+    OutputFile,
+    Separator,
+    TextColumns,
+)
 from tacit.cli.output import cell, note, print_json, stage
 
 __all__ = ["complete"]
@@ -15,27 +24,13 @@ _SHOWN = 20  # completions printed, unless --top says otherwise
 
 
 def complete(
-    model: Annotated[Path, typer.Argument(help="A model file that tacit fit wrote.")],
+    model: ModelFile,
     data: Annotated[str, typer.Argument(help="Rows with labels: a table, matrices, a data set.")],
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of text.", show_default="as in the fit"),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of numbers.", show_default="as in the fit"),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of tags.", show_default="as in the fit"),
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="What stands between tags.", show_default="as in the fit")
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that names rows.", show_default="row numbers"),
-    ] = None,
+    text: TextColumns = None,
+    features: FeatureColumns = None,
+    labels: LabelColumn = None,
+    separator: Separator = None,
+    id: IdColumn = None,
     k: Annotated[int, typer.Option(min=1, help="Most labels for one row.")] = 10,
     top: Annotated[
         int | None,
@@ -48,10 +43,8 @@ def complete(
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Keep those at least so probable.")
     ] = 0.0,
-    output: Annotated[
-        Path | None, typer.Option(help="A .csv, .tsv, .jsonl or .parquet file to write.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output: OutputFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find the labels that nobody said and that are most likely true.
 

@@ -8,6 +8,7 @@ from zipfile import BadZipFile
 
 import typer
 
+from tacit.cli.options import AsJson
 from tacit.cli.output import cell, note, print_json
 
 __all__ = ["datasets"]
@@ -17,7 +18,7 @@ def datasets(
     download: Annotated[
         str | None, typer.Option(metavar="NAME", help="Fetch this data set into the cache.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the data sets that are here, or download one.
 

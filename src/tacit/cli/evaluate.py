@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import AsJson, FeatureColumns, LabelColumn, ModelFile, Separator, TextColumns
 from tacit.cli.output import note, print_json, stage
 
 if TYPE_CHECKING:
@@ -18,26 +18,15 @@ _PLACES = (1, 3, 5)
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="A model file that tacit fit wrote.")],
+    model: ModelFile,
     data: Annotated[
         str, typer.Argument(help="Rows with labels; of a data set, the test rows are taken.")
     ],
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of text.", show_default="as in the fit"),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of numbers.", show_default="as in the fit"),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of tags.", show_default="as in the fit"),
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="What stands between tags.", show_default="as in the fit")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    text: TextColumns = None,
+    features: FeatureColumns = None,
+    labels: LabelColumn = None,
+    separator: Separator = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how well a model finds the labels of rows it has not seen.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import AsJson
 from tacit.cli.output import cell, print_json, stage
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def fit(
         Path | None, typer.Option(help="File to keep the state of the fit in, and to resume from.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose/--quiet", help="Show progress.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Learn labels from rows, and write a model file.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import AsJson, FeatureColumns, IdColumn, ModelFile, OutputFile, TextColumns
 from tacit.cli.output import cell, note, print_json, stage
 
 if TYPE_CHECKING:
@@ -19,25 +19,14 @@ _SHOWN = 10  # rows printed
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file that tacit fit wrote.")],
+    model: ModelFile,
     data: Annotated[str, typer.Argument(help="New rows: a table, matrices, or a data set.")],
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of text.", show_default="as in the fit"),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column of numbers.", show_default="as in the fit"),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that names rows.", show_default="row numbers"),
-    ] = None,
+    text: TextColumns = None,
+    features: FeatureColumns = None,
+    id: IdColumn = None,
     k: Annotated[int, typer.Option(min=1, help="Labels for each row.")] = 5,
-    output: Annotated[
-        Path | None, typer.Option(help="A .csv, .tsv, .jsonl or .parquet file to write.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output: OutputFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Predict the most probable labels of new rows.
 
