@@ -103,7 +103,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             The labels. A plain 0/1 matrix is read under the method's own assumption.
         checkpoint : path, default=None
             A file to keep the state of the fit in. If it exists, the fit goes on from there, and
-            ends in the same model as if it had never stopped.
+            ends in the same model as if it had never stopped (on a GPU, the same to rounding).
         """
         check_params(self)
         blocks, known = self._rows(X, Y)
