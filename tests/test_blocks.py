@@ -61,6 +61,14 @@ def test_the_checksum_notices_one_changed_label(masked):
     assert facts(Rows(X, labels)).checksum != facts(Rows(X, other)).checksum
 
 
+def test_the_checksum_notices_a_change_in_any_block(masked):
+    X, labels = masked
+    changed = X.copy()
+    changed.data[-1] += 1
+    checksum = lambda X: MemoryBlocks.from_rows(Rows(X, labels), 3).sum(facts).checksum
+    assert checksum(X) != checksum(changed)
+
+
 @pytest.mark.parametrize("dense", [False, True])
 def test_shards_bring_back_what_was_written(tmp_path, masked, dense):
     X, labels = masked

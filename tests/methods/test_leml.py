@@ -1,11 +1,17 @@
 """The laws of LEML (squared loss)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from tacit import LEML, Labels
+from tacit.backends import get_backend
+from tacit.backends.block import Placement, place
+from tacit.blocks import MemoryBlocks, Rows
+from tacit.moments import Moments
 
 EXACT = dict(cg_tol=1e-13, cg_max_iter=500)
 PLAIN = dict(normalize=None, fit_intercept=False, random_state=0)
@@ -52,6 +58,24 @@ def test_a_mask_of_everything_is_complete(device, toy):
     ).fit(X, labels)
     masked = fit(Labels.masked(Y, np.ones(Y.shape)))
     assert_allclose(masked.decision_function(X), fit(Y).decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["complete", "masked"])
+def test_the_W_step_solves_for_W_with_H_as_it_is(toy, kind):
+    """The gradient Xᵀ(P_Ω(X W Hᵀ - Y) H) + λW vanishes."""
+    X, Y, observed = toy
+    labels = Labels.complete(Y) if kind == "complete" else Labels.masked(Y * observed, observed)
+    model, rng = LEML(rank=3, reg=0.3, **PLAIN, **EXACT), np.random.default_rng(0)
+    rows = Rows(X, labels)
+    placement = Placement(get_backend("cpu"), "float64", None, False)
+    problem = SimpleNamespace(blocks=MemoryBlocks.from_rows(rows, 2).map(place, placement))
+    W, H = rng.standard_normal((12, 3)), rng.standard_normal((9, 3))
+    if kind == "complete":
+        W = model._complete_W(problem, Moments.of(problem.blocks), W, H)
+    else:
+        W = model._masked_W(problem, None, W, H)
+    residual = np.nan_to_num(X @ W @ H.T - labels.to_array())
+    assert_allclose(X.T @ residual @ H + 0.3 * W, 0, atol=1e-8)
 
 
 def test_orthonormal_features_give_singular_value_thresholding():
