@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -321,9 +322,13 @@ def shared_checks() -> dict[str, Check]:
 
 
 def _wrong_kind(name: str, kind: str, kinds: tuple[Kind, ...]) -> str:
+    # Found by name, since this layer may not import the methods: it needs them for a sentence only.
+    modules = [import_module(f"tacit.{layer}") for layer in ("methods", "baselines")]
+    classes = [value for module in modules for value in vars(module).values()]
+    able = sorted({c.__name__ for c in classes if kind in getattr(c, "_kinds", ())})
     return (
-        f"{name} cannot use {kind} labels, only {' or '.join(kinds)}; "
-        f"Y.as_complete() declares whatever was not said to be a no"
+        f"{name} cannot use {kind} labels, only {' or '.join(kinds)}; {' and '.join(able)} can, "
+        "and Y.as_complete() declares whatever was not said to be a no"
     )
 
 
