@@ -69,12 +69,13 @@ def descend(
     """
     history: list[float] = estimator.history_
     resumed = checkpoint.read() if checkpoint is not None else None
-    if resumed is None:
-        state = start()
-    else:
-        state = {name: backend.asarray(array) for name, array in resumed[0].items()}
+    if resumed is not None:
         history.extend(resumed[1])
-    with _progress(estimator, len(history)) as show:
+    with _progress(estimator, len(history)) as show:  # before the start, which may take long too
+        if resumed is None:
+            state = start()
+        else:
+            state = {name: backend.asarray(array) for name, array in resumed[0].items()}
         while len(history) < estimator.max_iter and not _settled(history, estimator.tol):
             state, objective = step(state)
             state = {name: _row_major(array) for name, array in state.items()}

@@ -29,8 +29,6 @@ Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 class Loss(Protocol):
     """What an objective, a solver and a model may ask of a loss."""
 
-    threshold: float  # the score at which a label is as likely as not
-
     def value(self, y: Array, z: Array) -> Array: ...
     def grad(self, y: Array, z: Array) -> Array: ...
     def hess(self, y: Array, z: Array) -> Array: ...
@@ -38,8 +36,6 @@ class Loss(Protocol):
 
 
 class Squared:
-    threshold = 0.5
-
     def value(self, y: Array, z: Array) -> Array:
         return 0.5 * (z - y) ** 2
 
@@ -54,8 +50,6 @@ class Squared:
 
 
 class Logistic:
-    threshold = 0.0
-
     def value(self, y: Array, z: Array) -> Array:
         return softplus(z) - y * z
 
