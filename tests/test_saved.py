@@ -16,9 +16,9 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
-from tacit import LEML, Labels, load, save
+from tacit import LEML, KernelFeatures, Labels, load, save
 from tacit.baselines import Popularity, Ridge
 from tacit.files import FORMAT, read_arrays, write_arrays
 from tacit.saved import read_extra
@@ -55,6 +55,13 @@ def text_pipeline(**params):
     return Pipeline([("words", vectoriser), ("leml", estimator)]).fit(TEXTS, TAGS)
 
 
+def kernel_pipeline(sparse=False, **params):
+    X, Y = problem("complete")
+    features = KernelFeatures(**{"gamma": 0.7, "n_components": 20, "random_state": 0, **params})
+    estimator = LEML(rank=3, max_iter=3, normalize=None, random_state=0)
+    return make_pipeline(features, estimator).fit(X if sparse else X.toarray(), Y)
+
+
 # ---- what was written comes back
 
 
@@ -89,6 +96,66 @@ def test_a_vectoriser_that_decodes_bytes_decodes_them_the_same_after_a_round_tri
     pipeline = text_pipeline().set_params(words__encoding="utf-16").fit(encoded, TAGS)
     save(pipeline, path)
     assert_array_equal(load(path).predict_proba(encoded), pipeline.predict_proba(encoded))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"penalty": "frobenius"},
+        {"approximation": "nystroem"},
+        {"approximation": "nystroem", "penalty": "frobenius"},
+        {"approximation": "fourier"},
+        {"kernel": "laplacian", "gamma": None},
+        {"kernel": "polynomial", "degree": np.int64(2), "coef0": np.float32(0.5)},
+        {"random_state": np.random.RandomState(0), "approximation": "nystroem"},
+    ],
+    ids=str,
+)
+def test_a_kernel_pipeline_gives_the_same_answers_after_a_round_trip(path, params, sparse):
+    pipeline = kernel_pipeline(sparse, **params)
+    save(pipeline, path)
+    loaded = load(path)
+    fresh = problem("complete", seed=1)[0]
+    for X in (fresh, fresh.toarray()):
+        assert_array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))
+    assert_array_equal(loaded[:-1].get_feature_names_out(), pipeline[:-1].get_feature_names_out())
+    assert type(loaded[0].landmarks_) is type(pipeline[0].landmarks_)
+    kept = {name: value for name, value in pipeline[0].get_params().items() if value is not None}
+    if not isinstance(pipeline[0].random_state, int):
+        del kept["random_state"]
+    assert {name: loaded[0].get_params()[name] for name in kept} == kept
+    assert loaded[0].approximation_ == pipeline[0].approximation_
+
+
+def test_a_chi2_kernel_and_float32_come_back(path):
+    X, Y = problem("complete")
+    X = X.toarray().astype(np.float32)
+    pipeline = make_pipeline(KernelFeatures("chi2"), Ridge()).fit(X, Y)
+    save(pipeline, path)
+    assert load(path)[0].transform(X).dtype == np.float32
+    assert_array_equal(load(path).decision_function(X), pipeline.decision_function(X))
+
+
+def test_a_pipeline_of_text_and_kernel_gives_the_same_answers_after_a_round_trip(path):
+    pipeline = make_pipeline(TfidfVectorizer(), KernelFeatures(), Ridge()).fit(TEXTS, TAGS)
+    save(pipeline, path)
+    loaded = load(path)
+    fresh = [*TEXTS, "", "cat CAT über 東京"]
+    assert_array_equal(loaded.predict_proba(fresh), pipeline.predict_proba(fresh))
+    assert [type(step) for _, step in loaded.steps] == [TfidfVectorizer, KernelFeatures, Ridge]
+
+
+def test_the_names_of_features_before_a_kernel_come_back(path):
+    pd = pytest.importorskip("pandas")
+    X, Y = problem("complete")
+    frame = pd.DataFrame(X.toarray(), columns=[f"größe {j}" for j in range(X.shape[1])])
+    pipeline = make_pipeline(KernelFeatures(), Ridge()).fit(frame, Y)
+    save(pipeline, path)
+    assert_array_equal(load(path).decision_function(frame), pipeline.decision_function(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        load(path).predict(frame[frame.columns[::-1]])
 
 
 @pytest.mark.parametrize("rank", [np.int64(3), np.int32(3), 3])
@@ -169,6 +236,8 @@ class OtherVectorizer(TfidfVectorizer):
         Pipeline([("words", OtherVectorizer()), ("leml", LEML())]),
         Pipeline([("a", TfidfVectorizer()), ("b", TfidfVectorizer()), ("leml", LEML())]),
         Pipeline([("words", TfidfVectorizer()), ("leml", LogisticRegression())]),
+        make_pipeline(KernelFeatures(), TfidfVectorizer(), LEML()),
+        make_pipeline(KernelFeatures(), KernelFeatures(), LEML()),
     ],
     ids=lambda m: type(m).__name__,
 )
@@ -198,9 +267,10 @@ def refused(path):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("text", [False, True])
-def test_a_truncated_file_is_refused_wherever_it_was_cut(path, model, text):
-    save(text_pipeline() if text else model, path)
+@pytest.mark.parametrize("kind", ["model", "text", "kernel"])
+def test_a_truncated_file_is_refused_wherever_it_was_cut(path, model, kind):
+    made = {"model": lambda: model, "text": text_pipeline, "kernel": kernel_pipeline}
+    save(made[kind](), path)
     whole = path.read_bytes()
     for length in [*range(20), *range(20, len(whole), 37), len(whole) - 1]:
         path.write_bytes(whole[:length])
@@ -402,14 +472,14 @@ def text_set(**values):
 
 def words(change):
     def apply(header, arrays):
-        old = json.loads(arrays["vocabulary"].tobytes())
-        arrays["vocabulary"] = np.frombuffer(json.dumps(change(old)).encode(), np.uint8)
+        old = json.loads(arrays["text.vocabulary"].tobytes())
+        arrays["text.vocabulary"] = np.frombuffer(json.dumps(change(old)).encode(), np.uint8)
 
     return apply
 
 
 def bytes_of_vocabulary(content):
-    return array("vocabulary", lambda _: np.frombuffer(content, np.uint8))
+    return array("text.vocabulary", lambda _: np.frombuffer(content, np.uint8))
 
 
 HOSTILE_TEXT = {
@@ -435,11 +505,11 @@ HOSTILE_TEXT = {
     "words no JSON": bytes_of_vocabulary(b"[1, 2"),
     "words deep": bytes_of_vocabulary(b"[" * 10**5),
     "words no text": bytes_of_vocabulary(b"\xff\xfe\xff"),
-    "vocabulary absent": lambda header, arrays: arrays.pop("vocabulary"),
-    "idf absent": lambda header, arrays: arrays.pop("idf"),
-    "idf too short": array("idf", lambda idf: idf[:-1]),
-    "idf a column": array("idf", lambda idf: idf[:, None]),
-    "idf integers": array("idf", lambda idf: idf.astype(np.int64)),
+    "vocabulary absent": lambda header, arrays: arrays.pop("text.vocabulary"),
+    "idf absent": lambda header, arrays: arrays.pop("text.idf"),
+    "idf too short": array("text.idf", lambda idf: idf[:-1]),
+    "idf a column": array("text.idf", lambda idf: idf[:, None]),
+    "idf integers": array("text.idf", lambda idf: idf.astype(np.int64)),
 }
 
 
@@ -450,6 +520,119 @@ def test_a_vectoriser_that_does_not_hold_together_is_refused(path, change):
     assert "does not hold a model of this tacit" in refused(path)
 
 
+def kernel_set(**values):
+    return lambda header, arrays: header["kernel"].update(values)
+
+
+def kernel_params(**values):
+    return lambda header, arrays: header["kernel"]["params"].update(values)
+
+
+def entry(name, where, value):
+    """One number of an array replaced."""
+
+    def change(old):
+        new = old.copy()
+        new[where] = value
+        return new
+
+    return array(f"kernel.{name}", change)
+
+
+HOSTILE_KERNEL = {
+    "kernel unknown": kernel_params(kernel="os.system"),
+    "kernel chi2 of sparse rows": kernel_params(kernel="chi2"),
+    "unknown parameter": kernel_params(code="print()"),
+    "another penalty": kernel_params(penalty="frobenius"),
+    "degree a word": kernel_params(degree="three"),
+    "params absent": lambda header, arrays: header["kernel"].pop("params"),
+    "kernel a list": sets(kernel=[1]),
+    "kernel null": sets(kernel=None),
+    "gamma NaN": kernel_set(gamma=float("nan")),
+    "gamma null": kernel_set(gamma=None),
+    "approximation fourier": kernel_set(approximation="fourier"),
+    "approximation unknown": kernel_set(approximation=["exact"]),
+    "n_features too few": kernel_set(n_features=3),
+    "n_features huge": kernel_set(n_features=10**30),
+    "n_features a word": kernel_set(n_features="15"),
+    "names too few": kernel_set(names=["a"]),
+    "names numbers": kernel_set(names=list(range(15))),
+    "names a word": kernel_set(names="a" * 15),
+    "names absent": lambda header, arrays: header["kernel"].pop("names"),
+    "projection absent": lambda header, arrays: arrays.pop("kernel.projection"),
+    "projection too narrow": array("kernel.projection", lambda P: P[:, :-1]),
+    "projection too short": array("kernel.projection", lambda P: P[:-1]),
+    "projection of integers": array("kernel.projection", lambda P: P.astype(np.int64)),
+    "projection of NaN": entry("projection", (0, 0), np.nan),
+    "frequencies as well": lambda header, arrays: arrays.update(
+        {"kernel.frequencies": np.zeros((15, 20))}
+    ),
+}
+HOSTILE_SPARSE = {
+    "index too large": entry("indices", 0, 10**6),
+    "index negative": entry("indices", 0, -1),
+    "index of floats": array("kernel.indices", lambda i: i.astype(np.float64)),
+    "indices out of order": array("kernel.indices", lambda i: i[::-1]),
+    "pointer not rising": entry("indptr", 1, 10**6),
+    "pointer too short": array("kernel.indptr", lambda p: p[:-1]),
+    "pointer of no dimension": array("kernel.indptr", lambda p: p[0]),
+    "pointer empty": array("kernel.indptr", lambda p: p[:0]),
+    "data infinite": entry("data", 0, np.inf),
+    "data too short": array("kernel.data", lambda d: d[:-1]),
+    "data of integers": array("kernel.data", lambda d: d.astype(np.int64)),
+    "data a column": array("kernel.data", lambda d: d[:, None]),
+    "indices absent": lambda header, arrays: arrays.pop("kernel.indices"),
+}
+HOSTILE_DENSE = {
+    "n_features too many": kernel_set(n_features=16),
+    "landmarks of one dimension": array("kernel.landmarks", lambda Z: Z[0]),
+    "landmarks of no dimension": array("kernel.landmarks", lambda Z: Z[0, 0]),
+    "landmarks too few": array("kernel.landmarks", lambda Z: Z[:-1]),
+    "landmarks of NaN": entry("landmarks", (0, 0), np.nan),
+    "landmarks of half floats": array("kernel.landmarks", lambda Z: Z.astype(np.float16)),
+    "landmarks absent": lambda header, arrays: arrays.pop("kernel.landmarks"),
+    "no landmarks": lambda header, arrays: arrays.update(
+        {"kernel.landmarks": np.zeros((0, 15)), "kernel.projection": np.zeros((0, 20))}
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("sparse", "change"),
+    [
+        pytest.param(sparse, change, id=name)
+        for cases, sparse in ((HOSTILE_KERNEL | HOSTILE_SPARSE, True), (HOSTILE_DENSE, False))
+        for name, change in cases.items()
+    ],
+)
+def test_a_kernel_that_does_not_hold_together_is_refused(path, sparse, change):
+    save(kernel_pipeline(sparse, approximation="nystroem"), path)
+    rewritten(path, change)
+    assert "does not hold a model of this tacit" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        array("kernel.frequencies", lambda A: A[:-1]),
+        array("kernel.offsets", lambda A: A[:-1]),
+        kernel_params(kernel="laplacian"),
+        kernel_set(approximation="exact"),
+    ],
+)
+def test_frequencies_that_do_not_hold_together_are_refused(path, change):
+    save(kernel_pipeline(approximation="fourier"), path)
+    rewritten(path, change)
+    assert "does not hold a model of this tacit" in refused(path)
+
+
+def test_landmarks_that_are_no_histograms_are_refused(path):
+    X, Y = problem("complete")
+    save(make_pipeline(KernelFeatures("chi2"), Ridge()).fit(X.toarray(), Y), path)
+    rewritten(path, entry("landmarks", (0, 0), -1.0))
+    assert "histograms" in refused(path)
+
+
 def test_an_extra_that_is_no_object_is_refused(path, model):
     model.save(path)
     rewritten(path, sets(extra=[1]))
@@ -457,10 +640,11 @@ def test_an_extra_that_is_no_object_is_refused(path, model):
         read_extra(path)
 
 
-def test_loading_unpickles_nothing(path, monkeypatch):
+@pytest.mark.parametrize("pipeline", [text_pipeline, kernel_pipeline])
+def test_loading_unpickles_nothing(path, monkeypatch, pipeline):
     import builtins
 
-    save(text_pipeline(), path)
+    save(pipeline(), path)
 
     def never(*args, **kwargs):
         raise AssertionError("loading a model ran code it must not run")

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.kernels import KernelFeatures as KernelFeatures
     from tacit.labels import Labels as Labels
     from tacit.labels import TopK as TopK
     from tacit.methods import LEML as LEML
@@ -16,13 +17,14 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `tacit --help` does not wait for scikit-learn.
 _HOMES = {
+    "KernelFeatures": "tacit.kernels",
     "LEML": "tacit.methods",
     "Labels": "tacit.labels",
     "TopK": "tacit.labels",
     "load": "tacit.saved",
     "save": "tacit.saved",
 }
-__all__ = ["LEML", "Labels", "TopK", "load", "save"]
+__all__ = ["LEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:

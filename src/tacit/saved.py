@@ -1,8 +1,8 @@
 """Saved models: one safetensors file, read back without running anything in it.
 
 A file holds arrays and a JSON header with the class name and the parameters of each step. Only
-the classes named in `METHODS` and the text vectoriser can come out of it, built by their
-constructors and checked like any other input; there is no pickle on the way.
+the classes named in `METHODS`, the text vectoriser and kernel features can come out of it, built
+by their constructors and checked like any other input; there is no pickle on the way.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.pipeline import Pipeline
 from tacit import baselines, methods
 from tacit.base import MultiLabelEstimator
 from tacit.files import read_arrays, write_arrays
+from tacit.kernels import KernelFeatures
 
 __all__ = ["METHODS", "load", "read_extra", "save"]
 
@@ -51,23 +53,24 @@ _TEXT_PARAMS = [
 
 
 def save(model: Any, path: str | os.PathLike, *, extra: dict[str, Any] | None = None) -> None:
-    """Write a fitted model, or a pipeline of a `TfidfVectorizer` and a model, to one file.
+    """Write a fitted model to one file, alone or as the last step of a pipeline.
 
-    `extra` is whatever else the file should keep, as JSON; `read_extra` gives it back.
+    Before it there may be a `TfidfVectorizer`, a `KernelFeatures`, or both in this order. `extra`
+    is whatever else the file should keep, as JSON; `read_extra` gives it back.
     """
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     *before, last = steps
-    if not isinstance(last, MultiLabelEstimator) or not (
-        len(before) <= 1 and all(type(step) is TfidfVectorizer for step in before)
-    ):
+    kinds = [type(step) for step in before]
+    if not isinstance(last, MultiLabelEstimator) or kinds != [c for c in _STEPS if c in kinds]:
         raise ValueError(
-            f"model must be a tacit estimator or a Pipeline of a TfidfVectorizer and one; "
-            f"got {model!r}"
+            f"model must be a tacit estimator or a Pipeline of a TfidfVectorizer, KernelFeatures "
+            f"or both, and one; got {model!r}"
         )
     header, arrays = last._saved()
-    for vectoriser in before:
-        header["text"], text_arrays = _saved_text(vectoriser)
-        arrays |= text_arrays
+    for step in before:
+        name, write, _ = _STEPS[type(step)]
+        header[name], parts = write(step)
+        arrays |= {f"{name}.{part}": array for part, array in parts.items()}
     write_arrays(path, header if extra is None else {**header, "extra": extra}, arrays)
 
 
@@ -80,22 +83,32 @@ def read_extra(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """The model, or the pipeline of vectoriser and model, that was saved at `path`."""
+    """The model, or the pipeline that ends in it, that was saved at `path`."""
     header, arrays = read_arrays(path)
     try:
         if header["class"] not in METHODS:
             raise ValueError(f"its class {header['class']!r} is not one of {sorted(METHODS)}")
-        text = header.get("text")
-        words = {name: arrays.pop(name) for name in ("vocabulary", "idf") if text is not None}
+        before = [
+            (name, restore, _taken(arrays, f"{name}."))
+            for name, _, restore in _STEPS.values()
+            if name in header
+        ]
         model = METHODS[header["class"]](**header["params"])._restore(header, arrays)
-        if text is None:
-            return model
-        vectoriser = _restored_text(text, words, model.n_features_in_)
-        return Pipeline([("text", vectoriser), ("model", model)])
+        steps = [("model", model)]
+        for name, restore, parts in reversed(before):  # each must give what the next one takes
+            step = restore(header[name], parts, steps[0][1].n_features_in_)
+            steps.insert(0, (name, step))
+        return Pipeline(steps) if before else model
     except _WRONG as error:
         raise ValueError(
             f"{path} does not hold a model of this tacit ({type(error).__name__}: {error})"
         ) from None
+
+
+def _taken(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays of one step, taken out of those of the file."""
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
 def _saved_text(vectoriser: TfidfVectorizer) -> tuple[dict, dict[str, np.ndarray]]:
@@ -142,3 +155,10 @@ def _restored_text(params: dict, arrays: dict[str, np.ndarray], n_features: int)
     if vectoriser.use_idf:
         vectoriser.idf_ = idf
     return vectoriser
+
+
+_STEPS: dict[type, tuple[str, Callable, Callable]] = {
+    TfidfVectorizer: ("text", _saved_text, _restored_text),
+    KernelFeatures: ("kernel", KernelFeatures._saved, KernelFeatures._restored),
+}
+"""What may come before a model, in order: its name in the file, how it is written and restored."""

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import coverage_error, ndcg_score
+from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 import tacit
-from tacit import metrics
+from tacit import LEML, KernelFeatures, Labels, metrics
+from tacit.baselines import Ridge
 from tacit.cli import app
 from tacit.datasets import write_npz, write_svmlight, write_table, write_xmlrepo
 
@@ -204,6 +207,83 @@ def test_of_a_data_set_fit_takes_the_training_rows_and_evaluate_the_test_rows(he
     assert figures["PSP@1"] == pytest.approx(gained / (Y_test[:7] * weight).max(axis=1).sum())
 
 
+def curved(seed):
+    """Rows whose labels no linear model tells, each with one at least."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (30, 3))
+    product = X[:, 0] * X[:, 1]
+    return X, np.column_stack([product > 0, product <= 0, (X**2).sum(axis=1) < 0.8]).astype(int)
+
+
+@pytest.fixture(params=["new.csv --features a --features b --features c", "new.svm", "text"])
+def kernel(request, here):
+    """A pipeline with a kernel, saved from Python as k.tacit; new rows, their labels, arguments."""
+    if request.param == "text":
+        rows, new = corpus(60, 0)[0], corpus(30, 1)[0]
+        for row in new[::2]:
+            row["about"] = new[-1]["about"]  # so that the figures are not all 1
+        Y = Labels.from_sets([row["kinds"] for row in rows], kind="complete")
+        steps = (KernelFeatures(gamma=0.5), Ridge(reg=0.1, normalize=None))
+        pipeline = make_pipeline(TfidfVectorizer(), *steps)
+        tacit.save(pipeline.fit([row["about"] for row in rows], Y), "k.tacit")
+        write_table("new.csv", [{"about": row["about"], "tags": row["kinds"]} for row in new])
+        truth = np.array([[name in row["kinds"] for name in Y.classes] for row in new])
+        return pipeline, [row["about"] for row in new], truth, ["new.csv", "--text", "about"]
+    estimator = LEML(rank=2, reg=0.1, normalize=None, random_state=0)
+    pipeline = make_pipeline(KernelFeatures(gamma=2.0), estimator).fit(*curved(0))
+    tacit.save(pipeline, "k.tacit")
+    X, Y = curved(1)
+    X[:, 2] = 0  # nothing in the svmlight file says that there is a third feature
+    write_svmlight("new.svm", X, Y)
+    tags = [[str(j) for j in np.flatnonzero(y)] for y in Y]
+    write_table("new.csv", [dict(zip("abc", x.tolist()), tags=t) for x, t in zip(X, tags)])
+    return pipeline, X, Y, request.param.split()
+
+
+def test_predict_runs_every_step_of_a_kernel_pipeline(kernel):
+    pipeline, X, _, rows = kernel
+    names = [str(name) for name in pipeline[-1].classes_]
+    found = run_json("predict", "k.tacit", *rows, "--k", len(names))["predictions"]
+    for f, row in zip(found, pipeline.predict_proba(X), strict=True):
+        assert {b["label"]: b["probability"] for b in f["labels"]} == pytest.approx(
+            dict(zip(names, row)), abs=1e-6
+        )
+
+
+def test_complete_runs_every_step_of_a_kernel_pipeline(kernel):
+    pipeline, X, truth, rows = kernel
+    names = [str(name) for name in pipeline[-1].classes_]
+    found = run_json("complete", "k.tacit", *rows)["completions"]
+    said = Labels.complete(truth) if "new.svm" in rows else Labels.positive_only(truth)
+    expected = pipeline[-1].complete(pipeline[:-1].transform(X), said)
+    assert {(f["row"], f["label"]): f["probability"] for f in found} == pytest.approx(
+        {
+            (row, names[label]): p
+            for row, label, p in zip(expected.row, expected.label, expected.probability)
+        },
+        abs=1e-6,
+    )
+    assert len(found) == (truth == 0).sum()
+
+
+def test_evaluate_runs_every_step_of_a_kernel_pipeline(kernel):
+    pipeline, X, truth, rows = kernel
+    scores = pipeline.decision_function(X)
+    figures = run_json("evaluate", "k.tacit", *rows)
+    assert figures["coverage"] == pytest.approx(coverage_error(truth, scores))
+    assert figures["nDCG@5"] == pytest.approx(ndcg_score(truth, scores, k=5))
+    assert figures["nDCG@5"] < 1
+
+
+def test_a_kernel_pipeline_refuses_what_its_first_step_does_not_read(kernel):
+    if isinstance(kernel[0][0], TfidfVectorizer):
+        write_svmlight("numbers.svm", *curved(1))
+        rows, wanted = ["numbers.svm"], "was trained on text; name its column with --text"
+    else:
+        rows, wanted = ["new.csv", "--text", "tags"], "was trained on features, not on text"
+    done = run("predict", "k.tacit", *rows, code=2)
+    assert done.stderr.startswith(f"tacit: k.tacit {wanted}")
+
+
 def test_labels_new_to_the_model_are_counted_in_one_line_and_ignored(fitted):
     rows = corpus(10, 3)[0]
     write_table("same.csv", rows)
@@ -229,8 +309,10 @@ def test_a_fit_resumed_from_its_checkpoint_gives_the_same_model(here):
 
 def test_without_json_a_person_is_told_what_was_done_and_what_comes_next(here):
     write_table("train.csv", corpus(60, 0)[0])
-    summary = run("fit", "train.csv", "--text", "about", "--labels", "kinds").stdout
-    assert "unsaid tags are read as no" in summary
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds")
+    assert "unsaid tags are read as no" in run(*fit, "--method", "ridge").stdout
+    summary = run(*fit).stdout
+    assert "unsaid tags are read as no" not in summary
     assert "tacit complete train.tacit train.csv" in summary
     predicted = run("predict", "train.tacit", "train.csv")
     assert "[bold]music" in predicted.stdout  # not eaten as markup

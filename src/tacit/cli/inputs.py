@@ -148,29 +148,43 @@ def read_rows(
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model file, opened: the estimator, the vectoriser before it or None, the columns."""
+    """A model file, opened: the steps of its pipeline, or the model alone, and the columns."""
 
     path: Path
-    vectoriser: TfidfVectorizer | None
-    estimator: MultiLabelEstimator
+    steps: tuple[Any, ...]
     columns: Columns
 
     @classmethod
     def open(cls, path: Path) -> Fitted:
         loaded = saved.load(path)
         columns = Columns.from_extra(saved.read_extra(path))
-        if isinstance(loaded, Pipeline):
-            return cls(path, loaded[0], loaded[1], columns)
-        return cls(path, None, loaded, columns)
+        steps = [step for _, step in loaded.steps] if isinstance(loaded, Pipeline) else [loaded]
+        return cls(path, tuple(steps), columns)
+
+    @property
+    def estimator(self) -> MultiLabelEstimator:
+        return self.steps[-1]
+
+    @property
+    def reads_text(self) -> bool:
+        return isinstance(self.steps[0], TfidfVectorizer)
+
+    @property
+    def n_features(self) -> int | None:
+        """How many numbers a row has, before any step; None where it is text."""
+        return None if self.reads_text else self.steps[0].n_features_in_
 
     def features(self, rows: Rows) -> np.ndarray | sp.csr_array:
-        """The features of the rows, as the model was trained on."""
-        reads_text = isinstance(rows.X, list)
-        if reads_text and self.vectoriser is None:
+        """The features of the rows, as the estimator was trained on."""
+        are_text = isinstance(rows.X, list)
+        if are_text and not self.reads_text:
             raise ValueError(f"{self.path} was trained on features, not on text; use --features")
-        if not reads_text and self.vectoriser is not None:
+        if not are_text and self.reads_text:
             raise ValueError(f"{self.path} was trained on text; name its column with --text")
-        return self.vectoriser.transform(rows.X) if self.vectoriser is not None else rows.X
+        X: Any = rows.X
+        for step in self.steps[:-1]:
+            X = step.transform(X)
+        return X
 
     def names(self) -> list[str]:
         return [str(name) for name in self.estimator.classes_]
@@ -253,9 +267,7 @@ def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
         _check_there(path)
         reader = _READERS[suffix]
         if reader is datasets.read_svmlight and model is not None:
-            estimator = model.estimator
-            widths = {"n_features": estimator.n_features_in_, "n_labels": len(estimator.classes_)}
-            return reader(path, **widths)
+            return reader(path, n_features=model.n_features, n_labels=len(model.names()))
         return reader(path)
     if path.is_file():
         raise ValueError(
