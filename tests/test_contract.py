@@ -7,20 +7,26 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit import LEML
-from tacit.baselines import Popularity, Ridge
+from tacit.baselines import BinaryRelevance, Popularity, Ridge
 from tacit.saved import METHODS
 from tacit.testing import CHECKS
 
 TIGHT = [
     LEML(rank=3, reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, cg_max_iter=60, random_state=0),
     LEML(rank=3, reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, random_state=0, solver="cg"),
+    LEML(rank=3, loss="logistic", reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, random_state=0),
+    LEML(rank=3, loss="squared_hinge", reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, random_state=0),
+    LEML(rank=3, reg=0.3, solver="closed_form"),
+    BinaryRelevance(reg=0.3, tol=1e-12),
+    BinaryRelevance(loss="logistic", reg=0.3, tol=1e-12),
+    BinaryRelevance(loss="squared_hinge", reg=0.3, tol=1e-12),
     Popularity(),
     Ridge(reg=0.3),
 ]
 CASES = [
     pytest.param(check, e, kind, id=f"{type(e).__name__}{i}-{kind}-{check.__name__}")
     for i, e in enumerate(TIGHT)
-    for kind in e._kinds
+    for kind in (("complete",) if getattr(e, "solver", "") == "closed_form" else e._kinds)
     for check in CHECKS
 ]
 
@@ -66,6 +72,10 @@ class RidgeOnDigits(OnDigits, Ridge):
     pass
 
 
+class BinaryRelevanceOnDigits(OnDigits, BinaryRelevance):
+    pass
+
+
 class PopularityOnDigits(OnDigits, Popularity):
     pass
 
@@ -76,7 +86,13 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [LEMLOnDigits(rank=2, max_iter=5), RidgeOnDigits(), PopularityOnDigits()],
+    [
+        LEMLOnDigits(rank=2, max_iter=5),
+        RidgeOnDigits(),
+        BinaryRelevanceOnDigits(),
+        BinaryRelevanceOnDigits(loss="logistic"),
+        PopularityOnDigits(),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks(estimator, check):

@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose
 
 from tacit import LEML, Labels
 from tacit.blocks import Rows, write_shards
+from tacit.methods.leml.masked import MaskedSquared
+from tacit.methods.leml.squared import CompleteSquared
 from tacit.testing import problem
 
 distributed = pytest.importorskip("distributed")
@@ -83,7 +85,8 @@ def test_a_lost_worker_costs_time_but_not_the_answer(cluster, monkeypatch, route
     X, Y = wide(kind)
     model = leml(solver, reg=10.0)
     here = model.fit(X, Y).decision_function(X)
-    step, killed = getattr(LEML, f"_{kind}_W"), []
+    route = CompleteSquared if kind == "complete" else MaskedSquared
+    step, killed = route._solve_W, []
 
     def kill_then_step(self, *args):
         if not killed:
@@ -92,7 +95,7 @@ def test_a_lost_worker_costs_time_but_not_the_answer(cluster, monkeypatch, route
             killed.append(pid)
         return step(self, *args)
 
-    monkeypatch.setattr(LEML, f"_{kind}_W", kill_then_step)
+    monkeypatch.setattr(route, "_solve_W", kill_then_step)
     model.fit(DaskBlocks.from_rows(cluster, Rows(X, Y), n_blocks=4))
     assert killed
     assert_allclose(model.decision_function(X), here, atol=1e-8)

@@ -16,6 +16,8 @@ from tacit import LEML, Labels, load
 from tacit.backends import get_backend
 from tacit.files import read_arrays, write_arrays
 from tacit.fitting import Checkpoint, descend
+from tacit.methods.leml.masked import MaskedSquared
+from tacit.methods.leml.squared import CompleteSquared
 from tacit.testing import problem
 
 ROUTES = {"exact": ("complete", "exact"), "cg": ("complete", "cg"), "masked": ("masked", "auto")}
@@ -121,7 +123,7 @@ def test_a_checkpoint_of_a_finished_fit_takes_no_further_step(checkpoint, monkey
     def never(*args):
         raise AssertionError("a step was taken")
 
-    monkeypatch.setattr(LEML, "_complete_W", never)
+    monkeypatch.setattr(CompleteSquared, "step", never)
     assert_identical(leml(rank=3).fit(X, Y, checkpoint=checkpoint), done)
 
 
@@ -130,7 +132,8 @@ def test_an_interrupt_leaves_a_checkpoint_to_go_on_from_and_no_half_fitted_model
     kind, checkpoint, monkeypatch
 ):
     X, Y = problem(kind)
-    step, taken = getattr(LEML, f"_{kind}_W"), []
+    route = CompleteSquared if kind == "complete" else MaskedSquared
+    step, taken = route.step, []
 
     def interrupted(self, *args):
         taken.append(1)
@@ -138,7 +141,7 @@ def test_an_interrupt_leaves_a_checkpoint_to_go_on_from_and_no_half_fitted_model
             raise KeyboardInterrupt
         return step(self, *args)
 
-    monkeypatch.setattr(LEML, f"_{kind}_W", interrupted)
+    monkeypatch.setattr(route, "step", interrupted)
     model = leml(rank=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, checkpoint=checkpoint)

@@ -82,6 +82,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     _checks: ClassVar[dict[str, Check]] = {}
     _kinds: ClassVar[tuple[Kind, ...]] = ("complete",)  # that it takes; a 0/1 matrix is the first
+    _learned: ClassVar[tuple[str, ...]] = ()  # numbers, beside the model, that prediction needs
 
     @property
     @abstractmethod
@@ -108,12 +109,16 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         check_params(self)
         blocks, known = self._rows(X, Y)
+        resume = Checkpoint(checkpoint, self, known) if checkpoint is not None else None
+        self.history_: list[float] = []
+        return self._fitted(self._fit(self._problem(blocks, known, resume)), known)
+
+    def _problem(self, blocks: Blocks, known: Facts, resume: Checkpoint | None = None) -> Problem:
+        """Those rows, placed on the backend."""
         if known.kind not in self._kinds:
             raise ValueError(_wrong_kind(type(self).__name__, known.kind, self._kinds))
         placement = self._placement(known.dtype)
-        resume = Checkpoint(checkpoint, self, known) if checkpoint is not None else None
-        self.history_: list[float] = []
-        problem = Problem(
+        return Problem(
             blocks=blocks.map(place, placement),
             kind=known.kind,
             n_samples=known.n_samples,
@@ -124,9 +129,11 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             dtype=np.dtype(known.dtype),
             _descend=lambda start, step: descend(self, placement.backend, start, step, resume),
         )
-        model = self._fit(problem)
-        H = None if model.H is None else model.H.astype(known.dtype)
-        self.model_ = LowRank(model.W.astype(known.dtype), H)
+
+    def _fitted(self, model: LowRank, known: Facts) -> Self:
+        # Row-major, as a saved model comes back: BLAS rounds by the layout.
+        tidy = lambda factor: np.ascontiguousarray(factor, dtype=known.dtype)
+        self.model_ = LowRank(tidy(model.W), None if model.H is None else tidy(model.H))
         self.n_iter_ = len(self.history_)
         self.classes_ = np.arange(known.n_labels) if known.classes is None else known.classes
         return self
@@ -196,13 +203,22 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Of each row the k best are taken, and all of them are sorted by probability. Candidates
         are the entries that were not observed (masked labels) or not said yes (any other labels).
         """
+        X, labels = self._to_complete(X, Y)
+        return self._completion(X, labels, k, self._codes)
+
+    def _to_complete(self, X: Any, Y: Any) -> tuple[Any, Labels]:
         X, labels = self._features(X), as_labels(Y)
         if labels.shape != (X.shape[0], len(self.classes_)):
             raise ValueError(
                 f"Y has shape {labels.shape}; for this X and model it must be "
                 f"{(X.shape[0], len(self.classes_))}"
             )
-        found = self._top_k(X, _checked_k(k), labels)
+        return X, labels
+
+    def _completion(
+        self, X: Any, labels: Labels, k: int, codes: Callable[[Block], Array]
+    ) -> Completion:
+        found = self._top_k(X, _checked_k(k), labels, codes)
         row, place_ = np.nonzero(found.indices >= 0)
         probability = self._loss.probability(found.scores[row, place_])
         order = np.argsort(-found.scores[row, place_], kind="stable")
@@ -244,6 +260,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             "n_features": self.n_features_in_,
             "n_labels": len(self.classes_),
             "history": self.history_,
+            "learned": {name: np.asarray(getattr(self, name)).item() for name in self._learned},
             "names": names,
         }
         arrays = {"W": self.model_.W} | ({} if self.model_.H is None else {"H": self.model_.H})
@@ -269,6 +286,11 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 setattr(self, name, names[name].astype(str) if name == "classes_" else names[name])
         self.n_features_in_, self.model_ = n_features, LowRank(W, H)
         self.classes_ = getattr(self, "classes_", np.arange(n_labels))
+        for name in self._learned:
+            value = header["learned"][name]
+            if not isinstance(value, int | float):
+                raise ValueError(f"its {name} is not a number")
+            setattr(self, name, value)
         self.history_ = [float(value) for value in header["history"]]
         self.n_iter_ = len(self.history_)
         return self
@@ -286,17 +308,22 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             said = _no_labels(X[rows].shape[0], 0) if labels is None else labels[rows]
             yield place(Rows(X[rows], said), placement)
 
+    def _codes(self, block: Block) -> Array:
+        return self.model_.codes(block)
+
     def _scores(self, block: Block) -> np.ndarray:
-        codes, H = self.model_.codes(block), self.model_.decoder(block.kernels)
+        codes, H = self._codes(block), self.model_.decoder(block.kernels)
         return block.kernels.to_numpy(codes if H is None else codes @ H.T)
 
-    def _top_k(self, X: Any, k: int, labels: Labels | None) -> TopK:
+    def _top_k(
+        self, X: Any, k: int, labels: Labels | None, codes: Callable[[Block], Array] | None = None
+    ) -> TopK:
         """The k best labels of each row, of those not said already where `labels` are given."""
         parts = []
         for block in self._blocks(X, self.model_.W.shape[1], labels):
-            codes, H = self.model_.codes(block), self.model_.decoder(block.kernels)
+            U, H = (codes or self._codes)(block), self.model_.decoder(block.kernels)
             said = block.Y if block.omega is None else block.omega
-            parts.append(block.kernels.top_k(codes, H, k, None if labels is None else said))
+            parts.append(block.kernels.top_k(U, H, k, None if labels is None else said))
         return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
 
     def __sklearn_tags__(self) -> Any:

@@ -3,14 +3,17 @@
 A loss knows nothing of features, sparsity, devices or blocks: it maps two arrays of one shape to
 a third, through the array namespace of its input. That is why each one is written once.
 
-    ============= ============================ =============== ==================== ===============
-    name          ℓ(y, z)                      ∂ℓ/∂z           ∂²ℓ/∂z²              P(y = 1 | z)
-    ============= ============================ =============== ==================== ===============
-    squared       ½ (z - y)²                   z - y           1                    z, cut to [0, 1]
-    logistic      log(1 + exp(-t z))           σ(z) - y        σ(z) (1 - σ(z))      σ(z)
-    ============= ============================ =============== ==================== ===============
+    ============= ==================== =================== =================== =====================
+    name          ℓ(y, z)              ∂ℓ/∂z               ∂²ℓ/∂z² (≤ bound)   P(y = 1 | z)
+    ============= ==================== =================== =================== =====================
+    squared       ½ (z - y)²           z - y               1                   z, cut to [0, 1]
+    logistic      log(1 + exp(-t z))   σ(z) - y            σ(z) σ(-z) (≤ ¼)    σ(z)
+    squared_hinge ½ max(0, 1 - t z)²   -t max(0, 1 - t z)  1 where t z < 1     (1+z)/2, in [0, 1]
+    ============= ==================== =================== =================== =====================
 
-with t = 2y - 1 ∈ {-1, +1} and σ the logistic function.
+with t = 2y - 1 ∈ {-1, +1} and σ the logistic function. The squared hinge has no second derivative
+at t z = 1; the generalised one above is what Newton's method uses. Its minimiser at a point where
+P(y = 1) = p is z = 2p - 1, which is where its probability comes from.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from array_api_compat import array_namespace
 
 from tacit.numerics import sigmoid, softplus
 
-__all__ = ["LOSSES", "Logistic", "Loss", "Squared"]
+__all__ = ["LOSSES", "Logistic", "Loss", "Squared", "SquaredHinge"]
 
 Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 
 
 class Loss(Protocol):
-    """What an objective, a solver and a model may ask of a loss."""
+    """What an objective, a solver and a model may ask of a loss; `bound` is that of ∂²ℓ/∂z²."""
+
+    bound: float
 
     def value(self, y: Array, z: Array) -> Array: ...
     def grad(self, y: Array, z: Array) -> Array: ...
@@ -36,6 +41,8 @@ class Loss(Protocol):
 
 
 class Squared:
+    bound = 1.0
+
     def value(self, y: Array, z: Array) -> Array:
         return 0.5 * (z - y) ** 2
 
@@ -50,6 +57,8 @@ class Squared:
 
 
 class Logistic:
+    bound = 0.25
+
     def value(self, y: Array, z: Array) -> Array:
         return softplus(z) - y * z
 
@@ -64,4 +73,27 @@ class Logistic:
         return sigmoid(z)
 
 
-LOSSES: dict[str, Loss] = {"squared": Squared(), "logistic": Logistic()}
+class SquaredHinge:
+    bound = 1.0
+
+    def value(self, y: Array, z: Array) -> Array:
+        return 0.5 * self._gap(y, z) ** 2
+
+    def grad(self, y: Array, z: Array) -> Array:
+        return (1 - 2 * y) * self._gap(y, z)
+
+    def hess(self, y: Array, z: Array) -> Array:
+        return array_namespace(z).astype(self._gap(y, z) > 0, z.dtype)
+
+    def probability(self, z: Array) -> Array:
+        return array_namespace(z).clip(0.5 * (1 + z), min=0.0, max=1.0)
+
+    def _gap(self, y: Array, z: Array) -> Array:
+        return array_namespace(z).clip(1 - (2 * y - 1) * z, min=0.0)
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "logistic": Logistic(),
+    "squared_hinge": SquaredHinge(),
+}

@@ -10,6 +10,7 @@ offer
     cross(H)          XᵀY H                                                                    (2)
     statistics(W)     (YᵀA, AᵀA) for the codes A = X W                                         (3)
     solve(B, m, λ)    the W with XᵀX W diag(m) + λ W = B, one ridge problem a column           (4)
+    regress(B, λ)     the W with (XᵀX + λI) W = B: (4) with m = 1, by one factorisation        (5)
 
 `Moments` solves (4) exactly: with XᵀX = Q diag(g) Qᵀ it is W = Q [(QᵀB) / (g mᵀ + λ)]. `Products`
 runs conjugate gradients on all columns at once, each with its own step sizes. Costs, with k
@@ -30,7 +31,8 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.blocks import Blocks
-from tacit.solvers import cg
+from tacit.numerics import cache_sized
+from tacit.solvers import cg, cholesky
 
 __all__ = ["Equations", "Moments", "Products"]
 
@@ -43,6 +45,7 @@ class Equations(Protocol):
     def cross(self, H: Array) -> Array: ...
     def statistics(self, W: Array) -> tuple[Array, Array]: ...
     def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array: ...
+    def regress(self, B: Array, reg: float, start: Array | None = None) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,13 @@ class Moments:
     x_sum: Array
     y_sum: Array
     xx: Array
-    xy: Array
-    yy: Array | None
+    xy: Any
+    yy: Any
 
     @classmethod
-    def of(cls, blocks: Blocks, *, label_gram: bool = True) -> Moments:
-        """The moments of all rows; without `label_gram`, YᵀY (L × L) is left out as None."""
-        return blocks.sum(_moments, label_gram)
+    def of(cls, blocks: Blocks, *, cross: bool = True, label_gram: bool = True) -> Moments:
+        """The moments of all rows; XᵀY and YᵀY may be left out as None where nobody asks."""
+        return blocks.sum(_moments, cross, label_gram)
 
     def __add__(self, other: Moments) -> Moments:
         return self._combined(add, other)
@@ -85,15 +88,24 @@ class Moments:
         return float(array_namespace(self.y_sum).sum(self.y_sum))
 
     @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
+    def spectrum(self) -> tuple[Array, Array]:
         g, Q = array_namespace(self.xx).linalg.eigh(self.xx)
         return array_namespace(g).clip(g, min=0.0), Q  # rounding may leave -1e-15
 
     def ridge(self, reg: float) -> Array:
         """(XᵀX + λI)⁻¹ XᵀY: one factorisation for all labels, far cheaper than the spectrum."""
+        return self.regress(self.xy, reg)
+
+    @cached_property
+    def _factors(self) -> dict[float, Callable[[Array], Array]]:
+        return {}
+
+    def regress(self, B: Array, reg: float, start: Array | None = None) -> Array:
         xp = array_namespace(self.xx)
-        eye = xp.eye(self.xx.shape[0], dtype=self.xx.dtype, device=self.xx.device)
-        return xp.linalg.solve(self.xx + reg * eye, self.xy)
+        if reg not in self._factors:
+            eye = xp.eye(self.xx.shape[0], dtype=self.xx.dtype, device=self.xx.device)
+            self._factors[reg] = cholesky(self.xx + reg * eye)
+        return self._factors[reg](xp.astype(B, self.xx.dtype))
 
     def cross(self, H: Array) -> Array:
         return self.xy @ H
@@ -103,7 +115,7 @@ class Moments:
         return self.xy.T @ W, W.T @ (self.xx @ W)
 
     def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array:
-        g, Q = self._spectrum
+        g, Q = self.spectrum
         return Q @ ((Q.T @ B) / (g[:, None] * m[None, :] + reg))
 
 
@@ -129,13 +141,23 @@ class Products:
         return self.blocks.sum(_statistics, W)
 
     def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array:
-        matvec = lambda V: self.blocks.sum(_gram, V) * m + reg * V
-        return cg(matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, columns=True).x
+        def matvec(V: Array) -> Array:
+            G = self.blocks.sum(_gram, V)
+            for rows in cache_sized(G):
+                G[rows] *= m
+                G[rows] += reg * V[rows]
+            return G
+
+        return cg(matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, axis=0).x
+
+    def regress(self, B: Array, reg: float, start: Array | None = None) -> Array:
+        return self.solve(B, array_namespace(B).ones_like(B[0]), reg, start)
 
 
-def _moments(b: Block, label_gram: bool) -> Moments:
+def _moments(b: Block, cross: bool, label_gram: bool) -> Moments:
     k = b.kernels
-    xx, xy, yy = k.cross(b.X, b.X), k.cross(b.X, b.Y), k.cross(b.Y, b.Y) if label_gram else None
+    xx, xy = k.cross(b.X, b.X), k.cross(b.X, b.Y) if cross else None
+    yy = k.cross(b.Y, b.Y) if label_gram else None
     xp, n = array_namespace(xx), b.Y.shape[0]
     ones = xp.ones((n, 1), dtype=xp.float64, device=xx.device)
     x_sum, y_sum = k.spmm_t(b.X, ones)[:, 0], k.spmm_t(b.Y, ones)[:, 0]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, size
 
-__all__ = ["inner", "sigmoid", "softplus"]
+__all__ = ["cache_sized", "inner", "sigmoid", "softplus"]
+
+_CHUNK = 2**18  # numbers that stay in cache: 1 MiB in float32
 
 
 def softplus(z: Any) -> Any:
@@ -24,3 +26,9 @@ def inner(a: Any, b: Any) -> float:
     """⟨a, b⟩ added up in float64: objectives are small differences of large sums."""
     xp = array_namespace(a)
     return float(xp.sum(a * b, dtype=xp.float64))
+
+
+def cache_sized(a: Any) -> list[slice]:
+    """Slices of the rows of a, each small enough for what is computed of it to stay in cache."""
+    rows = max(1, _CHUNK * a.shape[0] // max(1, size(a) or 0))
+    return [slice(start, start + rows) for start in range(0, max(1, a.shape[0]), rows)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["Check", "a_bool", "a_float", "an_int", "check_params", "one_of"]
+__all__ = ["Check", "a_bool", "a_float", "an_int", "check_params", "one_of", "or_auto"]
 
 Check = tuple[Callable[[Any], bool], str]
 """A test of a value, and the words for what it accepts."""
@@ -19,11 +19,20 @@ def an_int(*, at_least: int) -> Check:
     )
 
 
-def a_float(*, above: float | None = None, at_least: float | None = None) -> Check:
+def a_float(
+    *, above: float | None = None, at_least: float | None = None, at_most: float | None = None
+) -> Check:
     number = lambda v: isinstance(v, Real) and not isinstance(v, bool) and v < float("inf")
+    if above is not None and at_most is not None:
+        return lambda v: number(v) and above < v <= at_most, f"above {above} and at most {at_most}"
     if above is not None:
         return lambda v: number(v) and v > above, f"a finite number above {above}"
     return lambda v: number(v) and v >= at_least, f"a finite number of at least {at_least}"
+
+
+def or_auto(check: Check) -> Check:
+    holds, wanted = check
+    return lambda v: (isinstance(v, str) and v == "auto") or holds(v), f'{wanted}, or "auto"'
 
 
 def a_bool() -> Check:

@@ -5,6 +5,8 @@
     ∇²f(w) v  = Σ_b 𝒜_bᵀ (ℓ''(y, 𝒜_b w) ⊙ 𝒜_b v) + λ v
 
 A method chooses the map 𝒜; the blocks b of rows may sit in memory, on disk or on many machines.
+Where the map couples nothing but the entries of one label, f is a sum of independent problems, one
+a label, and `values` gives each its own.
 """
 
 from __future__ import annotations
@@ -19,30 +21,45 @@ from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.blocks import Blocks
 from tacit.losses import Loss
-from tacit.numerics import inner
 
 __all__ = ["LinearMap", "Risk"]
 
 
 class LinearMap(Protocol):
-    """A linear map to the observed entries of one block of rows."""
+    """A linear map to the observed entries of one block of rows.
+
+    Where each label is a problem of its own, `totals` sums numbers on those entries by label, in
+    the shape of one number a problem.
+    """
 
     block: Block
 
     def forward(self, w: Array) -> Array: ...
     def adjoint(self, g: Array) -> Array: ...
+    def totals(self, e: Array) -> Array: ...
 
 
 @dataclass(frozen=True)
 class Risk:
-    """f above, from blocks of linear maps, a loss ℓ and the weight λ."""
+    """f above, from blocks of linear maps, a loss ℓ and the weight λ.
+
+    `axis` is the axis of w along which the variables of one problem run; None is one problem.
+    """
 
     maps: Blocks
     loss: Loss
     reg: float
+    axis: int | None = None
 
     def value(self, w: Array) -> float:
-        return self.maps.sum(_value, self.loss, w) + 0.5 * self.reg * inner(w, w)
+        xp = array_namespace(w)
+        return float(xp.sum(self.values(w)))
+
+    def values(self, w: Array) -> Array:
+        """The value of each problem, in float64, in an array that broadcasts against w."""
+        xp = array_namespace(w)
+        squares = xp.sum(w * w, axis=self.axis, keepdims=True, dtype=xp.float64)
+        return self.maps.sum(_values, self.loss, w, self.axis) + 0.5 * self.reg * squares
 
     def grad(self, w: Array) -> Array:
         return self.maps.sum(_grad, self.loss, w) + self.reg * w
@@ -53,10 +70,11 @@ class Risk:
         return lambda v: curved.sum(_product, v) + self.reg * v
 
 
-def _value(m: LinearMap, loss: Loss, w: Array) -> float:
+def _values(m: LinearMap, loss: Loss, w: Array, axis: int | None) -> Array:
     losses = loss.value(m.block.y, m.forward(w))
     xp = array_namespace(losses)
-    return float(xp.sum(losses, dtype=xp.float64))
+    losses = xp.astype(losses, xp.float64)
+    return xp.sum(losses)[None, None] if axis is None else m.totals(losses)
 
 
 def _grad(m: LinearMap, loss: Loss, w: Array) -> Array:

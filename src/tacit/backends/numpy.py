@@ -6,13 +6,16 @@ machine's own. Numba is imported on the first sparse product, not before.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
@@ -66,6 +69,13 @@ class NumpyBackend:
         _kernels().sddmm(S.indptr, S.indices, A, B, _cuts(S.indptr), out)
         return out
 
+    def dense(self, S: Sparse, rows: slice, dtype: Any) -> np.ndarray:
+        pointer = S.indptr[rows.start : rows.stop + 1]
+        out = np.zeros((len(pointer) - 1, S.shape[1]), dtype)
+        owner = np.repeat(np.arange(len(out)), np.diff(pointer))
+        out[owner, S.indices[pointer[0] : pointer[-1]]] = 1
+        return out
+
     def cross(self, S: Any, T: Any) -> np.ndarray:
         if not (isinstance(S, Sparse) and isinstance(T, Sparse)):
             wide: Any = lambda M: M if isinstance(M, Sparse) else M.astype(np.float64)
@@ -93,7 +103,18 @@ class NumpyBackend:
         return out
 
     def solve_spd(self, G: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.linalg.solve(G, B[..., None])[..., 0]
+        # BLAS would put all its threads on one small matrix after the other, and they would wait
+        # for each other most of the time: here every thread has matrices of its own.
+        import numba
+
+        solve = lambda part: np.linalg.solve(G[part], B[part][..., None])[..., 0]
+        cuts = np.linspace(0, len(G), numba.get_num_threads() + 1).astype(int)
+        parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
+        if len(parts) < 2:
+            with _blas().limit(limits=1):
+                return solve(slice(None))
+        with _blas().limit(limits=1), ThreadPoolExecutor(len(parts)) as pool:
+            return np.concatenate(list(pool.map(solve, parts)))
 
     def top_k(
         self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None
@@ -111,6 +132,11 @@ class NumpyBackend:
                 scores[owner, skip.indices[pointer[0] : pointer[-1]]] = -np.inf
             _kernels().top_k(scores, indices[rows], best[rows])
         return TopK(indices, best)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 @cache

@@ -81,6 +81,12 @@ class TorchBackend:
             out[e] = (A[rows[e]] * B[S.indices[e]]).sum(1)
         return out
 
+    def dense(self, S: Sparse, rows: slice, dtype: Any) -> torch.Tensor:
+        part = _rows(S, rows)
+        out = torch.zeros(part.shape, dtype=dtype, device=self.device)
+        out[_owners(part), part.indices] = 1
+        return out
+
     def cross(self, S: Any, T: Any) -> torch.Tensor:
         wide = lambda M: _dense(M) if isinstance(M, Sparse) else M.to(torch.float64)
         if isinstance(T, Sparse) and not isinstance(S, Sparse):

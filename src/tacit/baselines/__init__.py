@@ -1,2 +1,3 @@
+from tacit.baselines.binary_relevance import BinaryRelevance as BinaryRelevance
 from tacit.baselines.popularity import Popularity as Popularity
 from tacit.baselines.ridge import Ridge as Ridge

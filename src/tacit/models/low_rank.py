@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
@@ -56,3 +57,9 @@ class FixedW:
 
     def adjoint(self, g: Array) -> Array:
         return self.block.kernels.spmm_t(self.block.omega, self.A, g)
+
+    def totals(self, e: Array) -> Array:
+        """A sum a label, of shape (n_labels, 1): each row of H is a problem of its own."""
+        omega, xp = self.block.omega, array_namespace(e)
+        ones = xp.ones((omega.shape[0], 1), dtype=e.dtype, device=e.device)
+        return self.block.kernels.spmm_t(omega, ones, e)

@@ -1,2 +1,5 @@
 from tacit.solvers.cg import cg as cg
+from tacit.solvers.cholesky import cholesky as cholesky
 from tacit.solvers.subspace import leading_subspace as leading_subspace
+from tacit.solvers.tron import Objective as Objective
+from tacit.solvers.tron import tron as tron

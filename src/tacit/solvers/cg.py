@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
 
-__all__ = ["Solved", "cg"]
+from tacit.numerics import cache_sized
+
+__all__ = ["Solved", "cg", "ratio"]
 
 
 class Solved(NamedTuple):
@@ -22,9 +24,10 @@ def cg(
     b: Any,
     x: Any = None,
     *,
-    rtol: float,
+    rtol: Any,
     max_iter: int,
-    columns: bool = False,
+    axis: int | None = None,
+    dot: Callable[[Any, Any], Any] | None = None,
 ) -> Solved:
     """Solve A x = b from x until ‖b - A x‖ ≤ rtol ‖b‖.
 
@@ -35,11 +38,14 @@ def cg(
     b, x : array
         The right-hand side and the start; None starts at 0 and saves one product.
     rtol, max_iter : float, int
-        When to stop: at this residual, or after this many steps.
-    columns : bool, default=False
-        A acts on each column of b by itself (A = diag(A_1, …, A_k)): give each column its own step
-        sizes and stop when all have converged. One product serves all columns, as before, but each
-        column's error now falls at the rate of its own condition number.
+        When to stop: at this residual (an array: one a problem), or after this many steps.
+    axis : int, default=None
+        Solve many problems at once: the variables of each run along this axis of b (0: a column is
+        a problem, 1: a row is), and A acts on each by itself. Each has its own step sizes, and all
+        must converge. One product serves all, as before, but the error of each now falls at the
+        rate of its own condition number.
+    dot : callable, default=None
+        The inner product of each problem, broadcast to its variables, where they are not an axis.
 
     Examples
     --------
@@ -49,25 +55,36 @@ def cg(
     Solved(x=array([1. , 0.1]), n_products=2)
     """
     xp = array_namespace(b)
-    dot = (lambda u, v: xp.sum(u * v, axis=0)) if columns else (lambda u, v: xp.sum(u * v))
+    chunks = [slice(None)] if dot is not None or axis == 1 else cache_sized(b)
+    if dot is None:
+        dot = lambda u, v: sum(
+            xp.sum(u[rows] * v[rows], axis=axis, keepdims=True) for rows in chunks
+        )
     stop = rtol**2 * dot(b, b)
     if x is None:
-        x, r, n_products = xp.zeros_like(b), b, 0
+        x, r, n_products = xp.zeros_like(b), xp.asarray(b, copy=True), 0
     else:
-        r, n_products = b - matvec(x), 1
-    p, rr = r, dot(r, r)
+        x, r, n_products = xp.asarray(x, copy=True), b - matvec(x), 1
+    p, rr = xp.asarray(r, copy=True), dot(r, r)
     for _ in range(max_iter):
         if not bool(xp.any(rr > stop)):
             break
         Ap = matvec(p)
         n_products += 1
-        # A column already solved exactly has p = 0: its step is 0/0, to be read as 0.
-        step = _ratio(rr, dot(p, Ap), xp)
-        x, r = x + step * p, r - step * Ap
+        # A problem already solved exactly has p = 0: its step is 0/0, to be read as 0.
+        step = ratio(rr, dot(p, Ap))
+        for rows in chunks:  # in place and by chunks, since whole arrays would go through memory
+            x[rows] += step * p[rows]
+            r[rows] -= step * Ap[rows]
         rr, rr_old = dot(r, r), rr
-        p = r + _ratio(rr, rr_old, xp) * p
+        turn = ratio(rr, rr_old)
+        for rows in chunks:
+            p[rows] *= turn
+            p[rows] += r[rows]
     return Solved(x, n_products)
 
 
-def _ratio(a: Any, b: Any, xp: Any) -> Any:
+def ratio(a: Any, b: Any) -> Any:
+    """a / b, or 0 where b is not positive."""
+    xp = array_namespace(b)
     return xp.where(b > 0, a / xp.where(b > 0, b, xp.ones_like(b)), xp.zeros_like(b))

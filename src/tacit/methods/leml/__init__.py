@@ -3,32 +3,22 @@
 The scores are Z = X W Hᵀ, with W of shape (n_features, rank) and H of shape (n_labels, rank).
 LEML minimises, over the observed entries Ω,
 
-    J(W, H) = Σ_{(i, j) ∈ Ω} ½ (y_ij - x_iᵀ W h_j)² + ½ λ (‖W‖² + ‖H‖²).                       (1)
+    J(W, H) = Σ_{(i, j) ∈ Ω} ℓ(y_ij, x_iᵀ W h_j) + ½ λ (‖W‖² + ‖H‖²).                           (1)
 
-J is not convex in (W, H), but quadratic in each factor, so solving for each in turn never
-increases it. With the codes A = X W:
+The penalty is the trace norm: ½(‖W‖² + ‖H‖²), minimised over all W Hᵀ = Z, is ‖Z‖_*. J is not
+convex in (W, H) but convex in each, so minimising over each in turn never increases it. How a half
+is minimised depends on the labels and on ℓ, one file each:
 
-**H step.** Every label is a ridge problem in `rank` variables, (A_jᵀA_j + λI) h_j = A_jᵀ y_j,
-with the rows A_j observed for label j. All Gram matrices are built by one kernel and solved as a
-batch; with complete labels they are one and the same, H = (YᵀA)(AᵀA + λI)⁻¹. At the minimum (1)
-is ½ (Σ y² - ⟨H, B⟩ + λ‖W‖²), where the rows of B are the right-hand sides: the objective costs
-nothing.
-
-**W step, complete labels** (Algorithm 2). The gradient is XᵀX W M - XᵀY H + λW with M = HᵀH, in
-which n × L never occurs. The paper runs conjugate gradients on it. Rotating by the eigenvectors
-of M = R diag(m) Rᵀ first,
-
-    XᵀX W̃ diag(m) + λW̃ = XᵀY H R,    W = W̃ Rᵀ,                                              (2)
-
-splits it into `rank` ridge problems, solved exactly from the moments where n_features allows, and
-by conjugate gradients with one step size a column where not (`tacit.moments`).
-
-**W step, masked labels** (Algorithm 1). Conjugate gradients on the Hessian S ↦ Xᵀ(P_Ω(X S Hᵀ) H)
-+ λS, in O((nnz(X) + |Ω|) rank) a product (`tacit.risk`, `tacit.models.FixedH`).
-
-**Start.** The reduced-rank ridge solution with what was not said as 0: V, the leading
-eigenvectors of YᵀX(XᵀX + λI)⁻¹XᵀY, and W = (XᵀX + λI)⁻¹XᵀY V, scaled so that the columns of W and
-H have equal norms.
+    ============== ============== ================================================================
+    labels         loss           W step and H step
+    ============== ============== ================================================================
+    complete       squared        `squared`: (2), exact or by conjugate gradients, without n × L
+    complete       other          `curvature`: squared-loss steps under a bound, n × L once a half
+    masked         squared        `masked`: conjugate gradients on Ω; batched ridge for H
+    masked         other          `masked`: TRON on Ω, for H all labels at once
+    positive-only  squared        `one_class`: silence weighs little, rows have codes of their own
+    positive-only  other          `curvature`, with that weight
+    ============== ============== ================================================================
 
 Reference: H.-F. Yu, P. Jain, P. Kar and I. S. Dhillon. Large-scale multi-label learning with
 missing labels. ICML 2014.
@@ -36,28 +26,38 @@ missing labels. ICML 2014.
 
 from __future__ import annotations
 
-from typing import Literal
-
-from array_api_compat import array_namespace
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, Self
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
+from tacit.base import Completion, MultiLabelEstimator, Problem, shared_checks
 from tacit.fitting import State
-from tacit.labels import DENSE_LIMIT
+from tacit.labels import DENSE_LIMIT, check_dense
 from tacit.losses import LOSSES, Loss
-from tacit.models import FixedH, LowRank
+from tacit.methods.leml.curvature import SharedCurvature
+from tacit.methods.leml.masked import MaskedNewton, MaskedSquared
+from tacit.methods.leml.one_class import OneClass
+from tacit.methods.leml.path import Path, choose, fit_path
+from tacit.methods.leml.squared import ClosedForm, CompleteSquared
+from tacit.models import LowRank, fold_in
 from tacit.moments import Equations, Moments, Products
 from tacit.numerics import inner
-from tacit.params import a_float, an_int, one_of
-from tacit.risk import Risk
-from tacit.solvers import cg, leading_subspace
+from tacit.params import a_float, an_int, check_params, one_of, or_auto
 
-__all__ = ["LEML"]
+__all__ = ["LEML", "Path"]
 
 _EXACT_FEATURES = 2048  # up to here the O(d³) of the exact route is a second or two
-_GRAM_NUMBERS = 2**26  # Gram matrices of the masked H step held at a time: 512 MiB in float64
-_OVERSAMPLE = 10  # columns beyond `rank` in the start's subspace iteration
+_FACTOR_FEATURES = 8192  # up to here one Cholesky factor is cheaper than conjugate gradients
+
+
+class Alternation(Protocol):
+    """One way to minimise (1): where to start, one pass, and the first sum of (1)."""
+
+    def start(self, rank: int, reg: float) -> State: ...
+    def step(self, state: State, reg: float) -> tuple[State, float]: ...
+    def risk(self, W: Array, H: Array) -> float: ...
 
 
 class LEML(MultiLabelEstimator):
@@ -65,16 +65,22 @@ class LEML(MultiLabelEstimator):
 
     Parameters
     ----------
-    rank : int, default=100
+    rank : int or "auto", default=100
         Number of columns of W and H; more than min(n_features, n_labels) adds nothing and is cut
-        to that.
-    loss : {"squared"}, default="squared"
-        The loss of (1).
-    reg : float, default=1.0
-        The weight λ of (1).
-    solver : {"auto", "exact", "cg"}, default="auto"
-        How (2) is solved: from the moments, or by conjugate gradients. "auto" takes the moments
-        up to 2,048 features. Masked labels always use conjugate gradients.
+        to that. "auto" chooses by cross-validation (`fit_path`).
+    loss : {"squared", "logistic", "squared_hinge"}, default="squared"
+        The loss ℓ of (1).
+    reg : float or "auto", default=1.0
+        The weight λ of (1); "auto" chooses by cross-validation. 0 is for the closed form only.
+    unsaid_weight : float or "auto", default="auto"
+        With positive-only labels: the weight, up to 1, of an entry that was not said. Also how
+        much silence weighs when `complete` fits a row's code to what was said. "auto" is
+        0.3 √(share of all entries that were said), a rule that did well from 4 to 21,374 labels.
+    solver : {"auto", "exact", "cg", "closed_form"}, default="auto"
+        For complete labels. "exact" and "cg" solve (2) from the moments or by conjugate gradients;
+        "auto" takes the moments up to 2,048 features. "closed_form" (squared loss) penalises
+        ½λ‖W Hᵀ‖² instead and has nothing to iterate: Claim 1 of the paper for λ = 0, ridge at
+        full rank.
     max_iter : int, default=20
         Most passes. A pass updates W, then H.
     tol : float, default=1e-4
@@ -99,8 +105,10 @@ class LEML(MultiLabelEstimator):
     ----------
     model_ : LowRank
         The factors W and H.
+    rank_, reg_, unsaid_weight_ : int, float, float
+        Those used: the parameters, or what "auto" chose.
     history_ : list of float
-        J after each pass. It never increases.
+        J after each pass. It never increases. Empty for the closed form.
     classes_ : ndarray
         The names of the labels, or their numbers.
 
@@ -112,12 +120,14 @@ class LEML(MultiLabelEstimator):
     array([1, 1, 0, 0], dtype=int8)
     """
 
-    _kinds = ("complete", "masked")
+    _kinds = ("complete", "masked", "positive-only")
+    _learned = ("rank_", "reg_", "unsaid_weight_")
     _checks = {
-        "rank": an_int(at_least=1),
-        "loss": one_of("squared"),
-        "reg": a_float(above=0),
-        "solver": one_of("auto", "exact", "cg"),
+        "rank": or_auto(an_int(at_least=1)),
+        "loss": one_of(*LOSSES),
+        "reg": or_auto(a_float(at_least=0)),
+        "unsaid_weight": or_auto(a_float(above=0, at_most=1)),
+        "solver": one_of("auto", "exact", "cg", "closed_form"),
         "max_iter": an_int(at_least=1),
         "tol": a_float(at_least=0),
         "cg_tol": a_float(at_least=0),
@@ -127,11 +137,12 @@ class LEML(MultiLabelEstimator):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int | Literal["auto"] = 100,
         *,
-        loss: Literal["squared"] = "squared",
-        reg: float = 1.0,
-        solver: Literal["auto", "exact", "cg"] = "auto",
+        loss: Literal["squared", "logistic", "squared_hinge"] = "squared",
+        reg: float | Literal["auto"] = 1.0,
+        unsaid_weight: float | Literal["auto"] = "auto",
+        solver: Literal["auto", "exact", "cg", "closed_form"] = "auto",
         max_iter: int = 20,
         tol: float = 1e-4,
         cg_tol: float = 1e-3,
@@ -147,6 +158,7 @@ class LEML(MultiLabelEstimator):
         self.rank = rank
         self.loss = loss
         self.reg = reg
+        self.unsaid_weight = unsaid_weight
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -164,99 +176,120 @@ class LEML(MultiLabelEstimator):
     def _loss(self) -> Loss:
         return LOSSES[self.loss]
 
+    def fit(self, X: Any, Y: Any = None, *, checkpoint: str | os.PathLike | None = None) -> Self:
+        self.rank_: Any = self.rank
+        self.reg_: Any = self.reg
+        if "auto" in (self.rank, self.reg):
+            check_params(self)
+            self.rank_, self.reg_ = choose(self, X, Y)
+        return super().fit(X, Y, checkpoint=checkpoint)
+
+    fit.__doc__ = MultiLabelEstimator.fit.__doc__
+
+    def fit_path(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        ranks: Sequence[int] | None = None,
+        regs: Sequence[float] | None = None,
+        cv: int | None = 5,
+    ) -> Path:
+        """Fit at every rank and λ of a grid, each from its neighbour; see `Path`.
+
+        Parameters
+        ----------
+        X, Y
+            As for `fit`.
+        ranks, regs : sequences, default=None
+            The grid. None is the estimator's own value or, where that is "auto", a default grid.
+        cv : int, default=5
+            Number of folds of rows for the held-out risk; None only fits the path.
+        """
+        return fit_path(self, X, Y, ranks, regs, cv)
+
     def _fit(self, problem: Problem) -> LowRank:
-        equations = self._equations(problem)
-        reg = float(self.reg)  # a NumPy float32 would round the objective to float32
-        solve_W, solve_H = (
-            (self._complete_W, self._complete_H)
-            if problem.kind == "complete"
-            else (self._masked_W, self._masked_H)
+        rank = min(self.rank_, problem.n_features, problem.n_labels)
+        reg = float(self.reg_)  # a NumPy float32 would round the objective to float32
+        self._check_reg(reg)
+        self.unsaid_weight_ = self._unsaid_weight(problem)
+        to_numpy = problem.backend.to_numpy
+        alternation = self._alternation(problem, self._equations(problem))
+        if self.solver == "closed_form":
+            state = alternation.start(rank, reg)
+            return LowRank(to_numpy(state["W"]), to_numpy(state["H"]))
+        state = problem.descend(
+            lambda: alternation.start(rank, reg), lambda state: alternation.step(state, reg)
         )
+        return LowRank(to_numpy(state["W"]), to_numpy(state["H"]))
 
-        def start() -> State:
-            W = self._reduced_rank_ridge(problem, equations)
-            H, _ = solve_H(problem, equations, W)
-            return {"W": W, "H": H}
+    def _check_reg(self, reg: float) -> None:
+        if reg == 0 and self.solver != "closed_form":
+            raise ValueError('reg must be above 0 (or "auto") unless solver="closed_form"; got 0')
 
-        def step(state: State) -> tuple[State, float]:
-            W = solve_W(problem, equations, state["W"], state["H"])
-            H, explained = solve_H(problem, equations, W)
-            objective = 0.5 * (equations.n_positives - explained + reg * inner(W, W))
-            return {"W": W, "H": H}, objective
+    def _alternation(self, problem: Problem, equations: Equations) -> Alternation:
+        if self.solver == "closed_form":
+            assert isinstance(equations, Moments)  # as `_equations` saw to
+            return ClosedForm(equations)
+        silence = self._unsaid_weight(problem) if problem.kind == "positive-only" else 1.0
+        if problem.kind == "masked":
+            method = MaskedSquared if self.loss == "squared" else MaskedNewton
+            return method(problem, self._loss, self.cg_tol, self.cg_max_iter)
+        if self.loss != "squared":
+            return SharedCurvature(problem, equations, self._loss, silence)
+        if problem.kind == "positive-only":
+            return OneClass(problem, equations, silence)
+        return CompleteSquared(problem, equations)
 
-        state = problem.descend(start, step)
-        return LowRank(*(problem.backend.to_numpy(state[name]) for name in "WH"))
+    def _unsaid_weight(self, problem: Problem) -> float:
+        if self.unsaid_weight != "auto":
+            return float(self.unsaid_weight)
+        said, rows = problem.blocks.sum(_counts)
+        return min(1.0, 0.3 * (max(said, 1) / (rows * problem.n_labels)) ** 0.5)
 
     def _equations(self, problem: Problem) -> Equations:
-        XtY = problem.n_features * problem.n_labels
-        small = problem.n_features <= _EXACT_FEATURES and XtY <= DENSE_LIMIT
-        if problem.kind == "complete" and self.solver != "cg" and (small or self.solver == "exact"):
+        if self.solver == "closed_form":
+            if problem.kind != "complete" or self.loss != "squared":
+                raise ValueError(
+                    f'solver="closed_form" is for complete labels and squared loss; got '
+                    f'{problem.kind} labels and loss={self.loss!r}; use solver="auto"'
+                )
+            for size in (problem.n_features, problem.n_labels):
+                check_dense((size, max(size, problem.n_features)), "the moments", 'solver="auto"')
             return Moments.of(problem.blocks, label_gram=False)
+        one_class = problem.kind == "positive-only" and self.loss == "squared"
+        limit = _FACTOR_FEATURES if one_class else _EXACT_FEATURES
+        XtY = 0 if one_class else problem.n_features * problem.n_labels
+        small = problem.n_features <= limit and XtY <= DENSE_LIMIT
+        if problem.kind != "masked" and self.solver != "cg" and (small or self.solver == "exact"):
+            return Moments.of(problem.blocks, cross=not one_class, label_gram=False)
         return Products(problem.blocks, self.cg_tol, self.cg_max_iter)
 
-    def _reduced_rank_ridge(self, problem: Problem, equations: Equations) -> Array:
-        rank = min(self.rank, problem.n_features, problem.n_labels)
-        # Random numbers are drawn for the features, so that permuting labels permutes the start.
-        width = min(rank + _OVERSAMPLE, problem.n_labels)
-        V, _ = equations.statistics(problem.normal(problem.n_features, width))
-        xp = array_namespace(V)
-        ridge = lambda V: equations.solve(equations.cross(V), xp.ones_like(V[0]), self.reg)
-        V = leading_subspace(lambda V: equations.statistics(ridge(V))[0], V, n_iter=2)[:, :rank]
-        W = ridge(V)
-        norms = xp.sqrt(xp.sum(W * W, axis=0))  # those of H = V are 1
-        return W / xp.sqrt(xp.where(norms > 0, norms, xp.ones_like(norms)))
+    def complete(self, X: Any, Y: Any, k: int = 10, *, fold_in: bool = True) -> Completion:
+        """The entries of Y not said yet that are most likely true.
 
-    def _complete_W(self, problem: Problem, equations: Equations, W: Array, H: Array) -> Array:
-        """Solve (2)."""
-        m, R = array_namespace(H).linalg.eigh(H.T @ H)
-        return equations.solve(equations.cross(H) @ R, m, self.reg, start=W @ R) @ R.T
+        Of each row the k best are taken, and all of them are sorted by probability. Candidates
+        are the entries that were not observed (masked labels) or not said yes (any other labels).
+        With `fold_in` the code of a row is fitted to what was said of it, centred on its features'
+        (`tacit.models.fold_in`); without, the features alone decide.
+        """
+        if not fold_in:
+            return super().complete(X, Y, k)
+        X, labels = self._to_complete(X, Y)
+        return self._completion(X, labels, k, self._folded_in)
 
-    def _complete_H(self, problem: Problem, equations: Equations, W: Array) -> tuple[Array, float]:
-        B, gram = equations.statistics(W)
-        H = _ridge(gram, B, self.reg)
-        return H, inner(H, B)
+    def _folded_in(self, block: Block) -> Array:
+        """Codes fitted to what was said, with the mean eigenvalue of HᵀH in the place of λ.
 
-    def _masked_W(self, problem: Problem, equations: Equations, W: Array, H: Array) -> Array:
-        """One Newton step by conjugate gradients: J is quadratic in W, so it is the solution."""
-        risk = Risk(problem.blocks.map(FixedH, H), self._loss, self.reg)
-        step = cg(risk.hessp(W), -risk.grad(W), rtol=self.cg_tol, max_iter=self.cg_max_iter)
-        return W + step.x
-
-    def _masked_H(self, problem: Problem, equations: Equations, W: Array) -> tuple[Array, float]:
-        B = problem.blocks.sum(_said_by_codes, W)
-        width = max(1, _GRAM_NUMBERS // W.shape[1] ** 2)
-        xp = array_namespace(W)
-        H = xp.concat(
-            [
-                _ridge_batch(problem, W, B, slice(j, min(j + width, len(B))), self.reg)
-                for j in range(0, len(B), width)
-            ]
-        )
-        return H, inner(H, B)
+        (1) does not say how far codes stray from Wᵀx, and its λ lets them stray too far: with this
+        one a typical label moves the code half way, whatever the scale of H.
+        """
+        W, H = (block.kernels.asarray(factor) for factor in (self.model_.W, self.model_.H))
+        spread = inner(H, H) / H.shape[1]
+        if spread == 0:
+            return self._codes(block)
+        return fold_in(block, W, H, self._loss, self.unsaid_weight_, spread)
 
 
-def _ridge(gram: Array, B: Array, reg: float) -> Array:
-    """B (gram + λI)⁻¹ in float64, since k × k costs nothing and conditioning may."""
-    xp = array_namespace(gram)
-    wide = xp.astype(gram, xp.float64)
-    eye = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
-    H = xp.linalg.solve(wide + reg * eye, xp.astype(B, xp.float64).T).T
-    return xp.astype(H, B.dtype)
-
-
-def _ridge_batch(problem: Problem, W: Array, B: Array, labels: slice, reg: float) -> Array:
-    """The h_j of some labels, each from its own Gram matrix."""
-    xp = array_namespace(B)
-    grams = xp.astype(problem.blocks.sum(_grams, W, labels), xp.float64)
-    eye = xp.eye(W.shape[1], dtype=xp.float64, device=B.device)
-    H = problem.backend.solve_spd(grams + reg * eye, xp.astype(B[labels], xp.float64))
-    return xp.astype(H, B.dtype)
-
-
-def _said_by_codes(b: Block, W: Array) -> Array:
-    """YᵀA: only entries said yes count, and all of those are in Ω."""
-    return b.kernels.spmm_t(b.Y, b.project(W))
-
-
-def _grams(b: Block, W: Array, labels: slice) -> Array:
-    return b.kernels.grams(b.omega, b.project(W), labels)
+def _counts(b: Block) -> tuple[int, int]:
+    return b.Y.nnz, b.Y.shape[0]

@@ -1,0 +1,105 @@
+"""Positive-only labels and squared loss: silence gets a small weight, and a row its own deviation.
+
+    J(U, W, H) = ½ Σ_said (1 - u_iᵀh_j)² + ½ w Σ_unsaid (u_iᵀh_j)²
+                 + ½ λ (‖U - X W‖² + ‖W‖² + ‖H‖²)                                               (4)
+
+Two things differ from (1). What was not said counts as a no, but only with the weight w
+(`unsaid_weight`), as in one-class and implicit matrix factorisation (Hu et al. 2008; Yu et al.
+2017). And the code u_i of a row may deviate from Wᵀx_i, at the same price λ as the weights: (4) is
+LEML with one more feature for each row, its own. Codes that fit what was said leave H to learn
+which labels go together, rather than what little of it the features foretell; new rows, of which
+nothing was said, get the code Wᵀx.
+
+Each pass solves for U, W and H in turn. Since Σ_all (uᵀh)² = ⟨UᵀU, HᵀH⟩, the unsaid cost nothing:
+
+**U step.** `tacit.models.fold_in`, for all rows at once: the code is the ridge fit to what was
+said, centred on Wᵀx. `complete` uses the same.
+**W step.** (XᵀX + I) W = XᵀU: one factorisation for the whole fit, or conjugate gradients.
+**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} u_i, as a
+batch.
+
+The start is W = 0 and small label codes that are random combinations of the features of the rows
+each label was said of. Few passes are best: the later ones spend the rank on the frequent labels.
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from tacit.backends import Array
+from tacit.backends.block import Block
+from tacit.base import Problem
+from tacit.fitting import State
+from tacit.losses import LOSSES
+from tacit.methods.leml.masked import batched_ridge
+from tacit.models import fold_in
+from tacit.moments import Equations
+from tacit.numerics import inner
+
+__all__ = ["OneClass"]
+
+_SCATTER = 10.0
+_START = 0.1  # the length of a label's code at the start
+
+
+class OneClass:
+    """The alternation of (4)."""
+
+    def __init__(self, problem: Problem, equations: Equations, unsaid_weight: float):
+        self.problem, self.equations = problem, equations
+        self.unsaid_weight = unsaid_weight
+
+    def start(self, rank: int, reg: float) -> State:
+        draws = self.problem.normal(self.problem.n_features, rank)
+        H = self.problem.blocks.sum(_scattered, draws)
+        xp = array_namespace(H)
+        norms = xp.sqrt(xp.sum(H * H, axis=1, keepdims=True))
+        H = _START * H / xp.where(norms > 0, norms, xp.ones_like(norms))
+        return {"W": xp.zeros_like(draws), "H": H}
+
+    def step(self, state: State, reg: float) -> tuple[State, float]:
+        w = self.unsaid_weight
+        coded = self.problem.blocks.map(_coded, state["W"], state["H"], w, reg)
+        XtU, YtU = coded.sum(_cross)
+        xp = array_namespace(XtU)
+        W = xp.astype(self.equations.regress(XtU, 1.0, state["W"]), XtU.dtype)
+        H = batched_ridge(self.problem, coded, YtU, w, reg)
+        misfit, deviation = coded.sum(_misfit, W, H, w)
+        penalty = deviation + inner(W, W) + inner(H, H)
+        return {"W": W, "H": H}, 0.5 * (misfit + reg * penalty)
+
+    def risk(self, W: Array, H: Array) -> float:
+        """The first two sums of (4), with the codes that the features alone give."""
+        return 0.5 * self.problem.blocks.sum(_risk, W, H, self.unsaid_weight)
+
+
+def _scattered(b: Block, draws: Array) -> Array:
+    A = b.project(_SCATTER * draws)
+    return b.kernels.spmm_t(b.Y, array_namespace(A).cos(A))
+
+
+def _coded(b: Block, W: Array, H: Array, unsaid_weight: float, reg: float) -> tuple[Block, Array]:
+    return b, fold_in(b, W, H, LOSSES["squared"], unsaid_weight, reg)
+
+
+def _cross(coded: tuple[Block, Array]) -> tuple[Array, Array]:
+    b, U = coded
+    return b.project_t(U), b.kernels.spmm_t(b.Y, U)
+
+
+def _misfit(coded: tuple[Block, Array], W: Array, H: Array, w: float) -> tuple[float, float]:
+    b, U = coded
+    D = U - b.project(W)
+    return _weighted_squares(b, U, H, w), inner(D, D)
+
+
+def _risk(b: Block, W: Array, H: Array, w: float) -> float:
+    return _weighted_squares(b, b.project(W), H, w)
+
+
+def _weighted_squares(b: Block, U: Array, H: Array, w: float) -> float:
+    """Σ_said (1 - z)² + w Σ_unsaid z² = Σ_said (1 - 2z + (1 - w) z²) + w ⟨UᵀU, HᵀH⟩."""
+    z = b.kernels.sddmm(b.Y, U, H)
+    xp = array_namespace(z)
+    said = xp.sum(1 - 2 * z + (1 - w) * z * z, dtype=xp.float64)
+    return float(said) + w * inner(U.T @ U, H.T @ H)

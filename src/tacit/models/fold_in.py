@@ -1,0 +1,74 @@
+"""Fold-in: the code of a row given its features *and* what was said of it.
+
+    u = argmin ½ Σ_{j ∈ S} (y_j - uᵀh_j)² + ½ w Σ_{j ∉ S} (uᵀh_j)² + ½ λ ‖u - Wᵀx‖²             (1)
+
+where S are the labels said of the row and w is the weight of silence. The sum over the unsaid is
+w uᵀHᵀH u less its said part, so with P = (w HᵀH + λI)⁻¹, one matrix for all rows, (1) is solved by
+
+    u = P (λ Wᵀx + H_Sᵀ t),    (I + (1 - w) H_S P H_Sᵀ) t = y_S - (1 - w) λ H_S P Wᵀx,          (2)
+
+a system with one unknown for each thing said. All rows are solved together by conjugate gradients
+over the said entries, with step sizes row by row, so that a row of s labels takes at most s steps.
+Nothing of size rank × rank is formed for a row, and nothing of size n_samples × n_labels at all.
+
+With another loss, w is 0 and the squares in (1) are replaced a few times by the quadratic that
+touches ℓ at the present scores and lies above it, of curvature c ≥ ℓ'': (1) with the targets
+z - ℓ'(y, z)/c and λ/c.
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from tacit.backends import Array, Sparse
+from tacit.backends.block import Block
+from tacit.losses import Loss, Squared
+from tacit.solvers import cg
+
+__all__ = ["fold_in"]
+
+_RTOL, _MAX_ITER = 1e-6, 200
+_STEPS = 5  # quadratics for a loss that is not squared
+
+
+def fold_in(
+    block: Block, W: Array, H: Array, loss: Loss, unsaid_weight: float, reg: float
+) -> Array:
+    """The codes U of the rows of a block; with masked labels the unobserved weigh nothing."""
+    kernels, xp = block.kernels, array_namespace(H)
+    if block.omega is None:
+        said, y = block.Y, xp.ones(block.Y.nnz, dtype=H.dtype, device=H.device)
+    else:
+        said, y, unsaid_weight = block.omega, block.y, 0.0
+    if isinstance(loss, Squared):
+        return _ridge_fit(block, said, y, W, H, unsaid_weight, reg)
+    U = block.project(W)
+    for _ in range(_STEPS):
+        z = kernels.sddmm(said, U, H)
+        target = z - loss.grad(y, z) / loss.bound
+        U = _ridge_fit(block, said, target, W, H, 0.0, reg / loss.bound)
+    return U
+
+
+def _ridge_fit(
+    block: Block, said: Sparse, y: Array, W: Array, H: Array, weight: float, reg: float
+) -> Array:
+    """Solve (2)."""
+    kernels, xp = block.kernels, array_namespace(H)
+    eye = xp.eye(H.shape[1], dtype=xp.float64, device=H.device)
+    P = xp.linalg.inv(weight * xp.astype(H.T @ H, xp.float64) + reg * eye)
+    P = xp.astype(P, H.dtype)
+    HP, A = H @ P, block.project(reg * (W @ P))
+    ones = xp.ones((said.shape[1], 1), dtype=H.dtype, device=H.device)
+
+    def dot(u: Array, v: Array) -> Array:
+        """The sum over each row, at each of its entries."""
+        sums = kernels.spmm(said, ones, u * v)
+        return kernels.sddmm(said, sums, ones)
+
+    def matvec(t: Array) -> Array:
+        return t + (1 - weight) * kernels.sddmm(said, kernels.spmm(said, HP, t), H)
+
+    b = y - (1 - weight) * kernels.sddmm(said, A, H)
+    t = cg(matvec, b, rtol=_RTOL, max_iter=_MAX_ITER, dot=dot).x
+    return A + kernels.spmm(said, HP, t)
