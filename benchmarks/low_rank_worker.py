@@ -24,9 +24,10 @@ Predict = Callable[[sp.csr_matrix], np.ndarray]
 
 
 def leml(X: sp.csr_matrix, Y: sp.csr_matrix, **settings) -> Predict:
-    from tacit import LEML
+    from tacit import LEML, Labels
 
-    model = LEML(normalize=None, fit_intercept=False, random_state=0, **settings).fit(X, Y)
+    model = LEML(normalize=None, fit_intercept=False, random_state=0, **settings)
+    model.fit(X, Labels.positive_only(Y))
     return lambda X: model.top_k(X, 5).indices
 
 

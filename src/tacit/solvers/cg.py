@@ -28,6 +28,7 @@ def cg(
     max_iter: int,
     axis: int | None = None,
     dot: Callable[[Any, Any], Any] | None = None,
+    precondition: Callable[[Any], Any] | None = None,
 ) -> Solved:
     """Solve A x = b from x until ‖b - A x‖ ≤ rtol ‖b‖.
 
@@ -46,6 +47,8 @@ def cg(
         rate of its own condition number.
     dot : callable, default=None
         The inner product of each problem, broadcast to its variables, where they are not an axis.
+    precondition : callable, default=None
+        r ↦ P r with P symmetric positive definite, close to the inverse of A and cheap.
 
     Examples
     --------
@@ -65,22 +68,26 @@ def cg(
         x, r, n_products = xp.zeros_like(b), xp.asarray(b, copy=True), 0
     else:
         x, r, n_products = xp.asarray(x, copy=True), b - matvec(x), 1
-    p, rr = xp.asarray(r, copy=True), dot(r, r)
+    z = r if precondition is None else precondition(r)
+    p, rr = xp.asarray(z, copy=True), dot(r, r)
+    rz = rr if precondition is None else dot(r, z)
     for _ in range(max_iter):
         if not bool(xp.any(rr > stop)):
             break
         Ap = matvec(p)
         n_products += 1
         # A problem already solved exactly has p = 0: its step is 0/0, to be read as 0.
-        step = ratio(rr, dot(p, Ap))
+        step = ratio(rz, dot(p, Ap))
         for rows in chunks:  # in place and by chunks, since whole arrays would go through memory
             x[rows] += step * p[rows]
             r[rows] -= step * Ap[rows]
-        rr, rr_old = dot(r, r), rr
-        turn = ratio(rr, rr_old)
+        z = r if precondition is None else precondition(r)
+        rr, rz_old = dot(r, r), rz
+        rz = rr if precondition is None else dot(r, z)
+        turn = ratio(rz, rz_old)
         for rows in chunks:
             p[rows] *= turn
-            p[rows] += r[rows]
+            p[rows] += z[rows]
     return Solved(x, n_products)
 
 

@@ -238,7 +238,7 @@ class LEML(MultiLabelEstimator):
         if self.loss != "squared":
             return SharedCurvature(problem, equations, self._loss, silence)
         if problem.kind == "positive-only":
-            return OneClass(problem, equations, silence)
+            return OneClass(problem, equations, silence, self.cg_tol, self.cg_max_iter)
         return CompleteSquared(problem, equations)
 
     def _unsaid_weight(self, problem: Problem) -> float:

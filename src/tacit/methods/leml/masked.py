@@ -19,6 +19,7 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.base import Problem
+from tacit.blocks import Blocks
 from tacit.fitting import State
 from tacit.losses import Loss
 from tacit.methods.leml.squared import ridge_start
@@ -28,7 +29,7 @@ from tacit.numerics import inner
 from tacit.risk import Risk
 from tacit.solvers import cg, tron
 
-__all__ = ["MaskedNewton", "MaskedSquared", "batched_ridge"]
+__all__ = ["MaskedNewton", "MaskedSquared"]
 
 _GRAM_NUMBERS = 2**26  # Gram matrices held at a time: 512 MiB in float64
 _TRON_STEPS = 5  # a pass, as in the released solver
@@ -65,7 +66,7 @@ class MaskedSquared:
     def _solve_H(self, W: Array, reg: float) -> tuple[Array, Array]:
         coded = self.problem.blocks.map(_with_codes, W)
         B = coded.sum(_said_by_codes)
-        return batched_ridge(self.problem, coded, B, 0.0, reg), B
+        return _batched_ridge(self.problem, coded, B, reg), B
 
 
 class MaskedNewton:
@@ -112,22 +113,17 @@ class MaskedNewton:
         return Risk(self.problem.blocks.map(FixedW, W), self.loss, reg, axis=1)
 
 
-def batched_ridge(problem: Problem, coded, B: Array, unsaid_weight: float, reg: float) -> Array:
-    """The h_j = (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI)⁻¹ b_j of all labels, w ≠ 0 or not.
-
-    `coded` are blocks of (block, codes U); S_j are the rows that label j was said of.
-    """
+def _batched_ridge(problem: Problem, coded: Blocks, B: Array, reg: float) -> Array:
+    """The h_j = (A_jᵀA_j + λI)⁻¹ b_j of all labels, some at a time."""
     xp = array_namespace(B)
     n_labels, rank = B.shape
-    shared = reg * xp.eye(rank, dtype=xp.float64, device=B.device)
-    if unsaid_weight:
-        shared = shared + unsaid_weight * xp.astype(coded.sum(_gram), xp.float64)
+    ridge = reg * xp.eye(rank, dtype=xp.float64, device=B.device)
     width = max(1, _GRAM_NUMBERS // rank**2)
     parts = []
     for j in range(0, n_labels, width):
         labels = slice(j, min(j + width, n_labels))
-        grams = (1 - unsaid_weight) * xp.astype(coded.sum(_grams, labels), xp.float64)
-        parts.append(problem.backend.solve_spd(grams + shared, xp.astype(B[labels], xp.float64)))
+        grams = xp.astype(coded.sum(_grams, labels), xp.float64)
+        parts.append(problem.backend.solve_spd(grams + ridge, xp.astype(B[labels], xp.float64)))
     return xp.astype(xp.concat(parts), B.dtype)
 
 
@@ -140,15 +136,11 @@ def _with_codes(b: Block, W: Array) -> tuple[Block, Array]:
 
 
 def _said_by_codes(coded: tuple[Block, Array]) -> Array:
-    """YᵀU: only entries said yes count, and all of those are in Ω."""
+    """YᵀA: only entries said yes count, and all of those are in Ω."""
     b, U = coded
     return b.kernels.spmm_t(b.Y, U)
 
 
-def _gram(coded: tuple[Block, Array]) -> Array:
-    return coded[1].T @ coded[1]
-
-
 def _grams(coded: tuple[Block, Array], labels: slice) -> Array:
     b, U = coded
-    return b.kernels.grams(b.Y if b.omega is None else b.omega, U, labels)
+    return b.kernels.grams(b.omega, U, labels)

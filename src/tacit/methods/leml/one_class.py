@@ -15,11 +15,12 @@ Each pass solves for U, W and H in turn. Since Σ_all (uᵀh)² = ⟨UᵀU, Hᵀ
 **U step.** `tacit.models.fold_in`, for all rows at once: the code is the ridge fit to what was
 said, centred on Wᵀx. `complete` uses the same.
 **W step.** (XᵀX + I) W = XᵀU: one factorisation for the whole fit, or conjugate gradients.
-**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} u_i, as a
-batch.
+**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} u_i, by
+conjugate gradients for all labels at once, preconditioned with the first and last terms, which all
+share: what remains has the rank of what was said, and no rank × rank matrix is formed for a label.
 
-The start is W = 0 and small label codes that are random combinations of the features of the rows
-each label was said of. Few passes are best: the later ones spend the rank on the frequent labels.
+The start is W = 0 and small label codes: the sum, over the rows a label was said of, of cosines of
+random combinations of their features. Those scatter rows that differ, so labels start far apart. Few passes are best: the later ones spend the rank on the frequent labels.
 """
 
 from __future__ import annotations
@@ -29,25 +30,34 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.base import Problem
+from tacit.blocks import Blocks
 from tacit.fitting import State
 from tacit.losses import LOSSES
-from tacit.methods.leml.masked import batched_ridge
 from tacit.models import fold_in
 from tacit.moments import Equations
 from tacit.numerics import inner
+from tacit.solvers import cg
 
 __all__ = ["OneClass"]
 
-_SCATTER = 10.0
+_SCATTER = 10.0  # the spread of those combinations, in radians, for rows of unit length
 _START = 0.1  # the length of a label's code at the start
 
 
 class OneClass:
     """The alternation of (4)."""
 
-    def __init__(self, problem: Problem, equations: Equations, unsaid_weight: float):
+    def __init__(
+        self,
+        problem: Problem,
+        equations: Equations,
+        unsaid_weight: float,
+        cg_tol: float,
+        cg_max_iter: int,
+    ):
         self.problem, self.equations = problem, equations
         self.unsaid_weight = unsaid_weight
+        self.cg_tol, self.cg_max_iter = cg_tol, cg_max_iter
 
     def start(self, rank: int, reg: float) -> State:
         draws = self.problem.normal(self.problem.n_features, rank)
@@ -63,10 +73,22 @@ class OneClass:
         XtU, YtU = coded.sum(_cross)
         xp = array_namespace(XtU)
         W = xp.astype(self.equations.regress(XtU, 1.0, state["W"]), XtU.dtype)
-        H = batched_ridge(self.problem, coded, YtU, w, reg)
+        H = self._solve_H(coded, YtU, state["H"], reg)
         misfit, deviation = coded.sum(_misfit, W, H, w)
         penalty = deviation + inner(W, W) + inner(H, H)
         return {"W": W, "H": H}, 0.5 * (misfit + reg * penalty)
+
+    def _solve_H(self, coded: Blocks, YtU: Array, H: Array, reg: float) -> Array:
+        xp, w = array_namespace(H), self.unsaid_weight
+        eye = xp.eye(H.shape[1], dtype=xp.float64, device=H.device)
+        shared = w * xp.astype(coded.sum(_gram), xp.float64) + reg * eye
+        inverse = xp.astype(xp.linalg.inv(shared), H.dtype)
+        shared = xp.astype(shared, H.dtype)
+        matvec = lambda V: V @ shared + (1 - w) * coded.sum(_said_product, V)
+        return cg(
+            matvec, YtU, H, rtol=self.cg_tol, max_iter=self.cg_max_iter, axis=1,
+            precondition=lambda r: r @ inverse,
+        ).x  # fmt: skip
 
     def risk(self, W: Array, H: Array) -> float:
         """The first two sums of (4), with the codes that the features alone give."""
@@ -85,6 +107,16 @@ def _coded(b: Block, W: Array, H: Array, unsaid_weight: float, reg: float) -> tu
 def _cross(coded: tuple[Block, Array]) -> tuple[Array, Array]:
     b, U = coded
     return b.project_t(U), b.kernels.spmm_t(b.Y, U)
+
+
+def _gram(coded: tuple[Block, Array]) -> Array:
+    return coded[1].T @ coded[1]
+
+
+def _said_product(coded: tuple[Block, Array], V: Array) -> Array:
+    """Σ_{i ∈ S_j} u_iu_iᵀ v_j for each label j."""
+    b, U = coded
+    return b.kernels.spmm_t(b.Y, U, b.kernels.sddmm(b.Y, U, V))
 
 
 def _misfit(coded: tuple[Block, Array], W: Array, H: Array, w: float) -> tuple[float, float]:
