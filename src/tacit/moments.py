@@ -97,15 +97,18 @@ class Moments:
         return self.regress(self.xy, reg)
 
     @cached_property
-    def _factors(self) -> dict[float, Callable[[Array], Array]]:
+    def _factors(self) -> dict[tuple[float, str], Callable[[Array], Array]]:
         return {}
 
     def regress(self, B: Array, reg: float, start: Array | None = None) -> Array:
+        """In the precision of B, with the factor kept for the next call."""
         xp = array_namespace(self.xx)
-        if reg not in self._factors:
-            eye = xp.eye(self.xx.shape[0], dtype=self.xx.dtype, device=self.xx.device)
-            self._factors[reg] = cholesky(self.xx + reg * eye)
-        return self._factors[reg](xp.astype(B, self.xx.dtype))
+        key = reg, str(B.dtype)
+        if key not in self._factors:
+            system, diagonal = xp.astype(self.xx, B.dtype, copy=True), xp.arange(len(self.xx))
+            system[diagonal, diagonal] += reg
+            self._factors[key] = cholesky(system)
+        return self._factors[key](B)
 
     def cross(self, H: Array) -> Array:
         return self.xy @ H

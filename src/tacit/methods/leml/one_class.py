@@ -20,7 +20,8 @@ conjugate gradients for all labels at once, preconditioned with the first and la
 share: what remains has the rank of what was said, and no rank × rank matrix is formed for a label.
 
 The start is W = 0 and small label codes: the sum, over the rows a label was said of, of cosines of
-random combinations of their features. Those scatter rows that differ, so labels start far apart. Few passes are best: the later ones spend the rank on the frequent labels.
+random combinations of their features. Those scatter rows that differ, so labels start far apart.
+Few passes are best: the later ones spend the rank on the frequent labels.
 """
 
 from __future__ import annotations
