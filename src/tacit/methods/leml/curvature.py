@@ -48,24 +48,25 @@ class SharedCurvature:
         B, gram = self.equations.statistics(W)
         H = ridge_rows(gram, B, reg)
         H = array_namespace(W).astype(H, W.dtype)
-        return self._state(W, H, W, H, 0.0, reg)
+        return self._state(W, H, W, H, 0.0)
 
     def step(self, state: State, reg: float) -> tuple[State, float]:
         W, H, steps = state["W"], state["H"], float(state["steps"][0])
-        before = float(state["objective"][0])
+        before = float(state["risk"][0]) + self._penalty(W, H, reg)
         beta = (steps - 1) / (steps + 2) if steps > 1 else 0.0
         if beta:
             V, K = W + beta * (W - state["W_last"]), H + beta * (H - state["H_last"])
             moved = self._pass(V, K, None, reg)
-            tried = self._state(*moved, W, H, steps + 1, reg)
-            if float(tried["objective"][0]) <= before:
-                return tried, float(tried["objective"][0])
+            tried = self._state(*moved, W, H, steps + 1)
+            objective = float(tried["risk"][0]) + self._penalty(*moved, reg)
+            if objective <= before:
+                return tried, objective
         moved = self._pass(W, H, state["slope"], reg)
-        plain = self._state(*moved, W, H, 2.0, reg)
-        return plain, float(plain["objective"][0])
+        plain = self._state(*moved, W, H, 2.0)
+        return plain, float(plain["risk"][0]) + self._penalty(*moved, reg)
 
     def risk(self, W: Array, H: Array) -> float:
-        return self.problem.blocks.sum(_value_and_slope, W, H, self.loss, self.unsaid_weight)[0]
+        return self._value_and_slope(W, H)[0]
 
     def _pass(self, W: Array, H: Array, slope: Array | None, reg: float) -> tuple[Array, Array]:
         xp, c = array_namespace(W), self.loss.bound
@@ -77,18 +78,18 @@ class SharedCurvature:
         gram, slope_H = self.problem.blocks.sum(_label_slope, W, H, self.loss, self.unsaid_weight)
         return W, H - ridge_rows(c * gram, slope_H + reg * H, reg)
 
-    def _state(
-        self, W: Array, H: Array, W_last: Array, H_last: Array, steps: float, reg: float
-    ) -> State:
-        """With J at W and H, and its slope there, which the next pass begins with."""
-        value, slope = self._value_and_slope(W, H)
-        objective = value + 0.5 * reg * (inner(W, W) + inner(H, H))
+    def _state(self, W: Array, H: Array, W_last: Array, H_last: Array, steps: float) -> State:
+        """With the risk at W and H, and its slope there, which the next pass begins with."""
+        risk, slope = self._value_and_slope(W, H)
         xp = array_namespace(W)
         number = lambda v: xp.asarray([v], dtype=xp.float64, device=W.device)
         return {
             "W": W, "H": H, "W_last": W_last, "H_last": H_last, "slope": slope,
-            "objective": number(objective), "steps": number(steps),
+            "risk": number(risk), "steps": number(steps),
         }  # fmt: skip
+
+    def _penalty(self, W: Array, H: Array, reg: float) -> float:
+        return 0.5 * reg * (inner(W, W) + inner(H, H))
 
     def _value_and_slope(self, W: Array, H: Array) -> tuple[float, Array]:
         return self.problem.blocks.sum(_value_and_slope, W, H, self.loss, self.unsaid_weight)

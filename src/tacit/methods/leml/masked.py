@@ -104,7 +104,7 @@ class MaskedNewton:
         return {**state, "W": W, "H": H}, objective
 
     def risk(self, W: Array, H: Array) -> float:
-        return Risk(self.problem.blocks.map(FixedH, H), self.loss, 0.0).value(W)
+        return self._over_W(H, 0.0).value(W)
 
     def _over_W(self, H: Array, reg: float) -> Risk:
         return Risk(self.problem.blocks.map(FixedH, H), self.loss, reg)
