@@ -2,7 +2,8 @@
 
     python benchmarks/low_rank.py eurlex57k --ranks 100 200 400 --peer-python peer/bin/python
 
-Each model runs in a process of its own (`low_rank_worker.py`), one after the other, on the same
+Rows without a rank are of full rank, with one λ: LEML's closed form there is exact ridge. Each
+model runs in a process of its own (`low_rank_worker.py`), one after the other, on the same
 features: rows of unit length and a constant. `--peer-python` is a Python that has irspack; without
 it, irspack is left out. The last line is JSON, for `benchmarks/results/`.
 """
@@ -72,7 +73,7 @@ def main() -> None:
     largest = max(X.shape[1] * max(X.shape[1], Y.n_labels), len(Y) * Y.n_labels)
 
     plan = [(model, rank) for rank in options.ranks for model in ("LEML", "irspack iALS")]
-    plan += [(model, None) for model in ("Ridge", "scikit-learn Ridge")]
+    plan += [(model, None) for model in ("LEML, closed form", "Ridge", "scikit-learn Ridge")]
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for name, matrix in {"X": X, "Y": Y.to_sparse(), "X_test": features(data.X_test)}.items():
@@ -84,7 +85,7 @@ def main() -> None:
             if rank is None and largest > DENSE_LIMIT:
                 console.print(f"{model} left out: its largest dense matrix has {largest:,} entries")
                 continue
-            chosen = settings[model.removeprefix("scikit-learn ")]
+            chosen = settings[model if rank else "Ridge"]
             python = options.peer_python if model == "irspack iALS" else sys.executable
             try:
                 with console.status(f"{model}, rank {rank}"):

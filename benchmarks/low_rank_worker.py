@@ -31,6 +31,14 @@ def leml(X: sp.csr_matrix, Y: sp.csr_matrix, **settings) -> Predict:
     return lambda X: model.top_k(X, 5).indices
 
 
+def closed_form(X: sp.csr_matrix, Y: sp.csr_matrix, reg: float) -> Predict:
+    from tacit import LEML
+
+    model = LEML(min(X.shape[1], Y.shape[1]), solver="closed_form", reg=reg)
+    model.set_params(normalize=None, fit_intercept=False).fit(X, Y)
+    return lambda X: model.top_k(X, 5).indices
+
+
 def ridge(X: sp.csr_matrix, Y: sp.csr_matrix, **settings) -> Predict:
     from tacit.baselines import Ridge
 
@@ -94,6 +102,7 @@ def main() -> None:
 
 MODELS: dict[str, tuple[str, Callable[..., Predict]]] = {
     "LEML": ("tacit", leml),
+    "LEML, closed form": ("tacit", closed_form),
     "Ridge": ("tacit.baselines", ridge),
     "scikit-learn Ridge": ("sklearn.linear_model", sklearn_ridge),
     "irspack iALS": ("irspack", irspack),
