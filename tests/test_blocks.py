@@ -33,6 +33,43 @@ def test_a_sum_does_not_depend_on_where_the_rows_are(blocks_of, masked, where):
     assert positives == labels.positives.nnz
 
 
+def _counted(rows):
+    return [len(rows)]
+
+
+def _paired(pair, factor):
+    rows, value = pair
+    return [(len(rows), float(value.sum()) * factor)]
+
+
+def _shifted(pair):
+    rows, value = pair
+    return Rows(rows.X + value.sum(), rows.labels)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_zip_gives_every_block_its_own_value_in_order(blocks_of, masked, where):
+    X, labels = masked
+    blocks = blocks_of(X.toarray(), labels, where)
+    counts = blocks.sum(_counted)
+    values = [np.full(n, 10.0**i) for i, n in enumerate(counts)]
+    wanted = [(n, 2 * n * 10.0**i) for i, n in enumerate(counts)]
+    assert blocks.zip(values).sum(_paired, 2) == wanted
+    total, _ = blocks.map(_doubled).zip(values).map(_shifted).sum(_weighted, 1.0)
+    shift = sum(n * X.shape[1] * value.sum() for n, value in zip(counts, values))
+    assert_allclose(total, 2 * X.sum() + shift)
+    assert blocks.sum(_counted) == counts, "the blocks themselves have changed"
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("change", [-1, 1])
+def test_zip_wants_as_many_values_as_blocks(blocks_of, masked, where, change):
+    blocks = blocks_of(*masked, where)
+    n_blocks = len(blocks.sum(_counted))
+    with pytest.raises(ValueError, match=r"argument 2 is|values for"):
+        blocks.zip([1] * (n_blocks + change))
+
+
 @pytest.mark.parametrize("where", PLACES)
 def test_batches_give_every_row_once_and_follow_the_seed(blocks_of, masked, where):
     X, labels = masked

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit import LEML
+from tacit import LEML, GenEML
 from tacit.baselines import BinaryRelevance, Popularity, Ridge
 from tacit.saved import METHODS
 from tacit.testing import CHECKS
@@ -17,6 +17,9 @@ TIGHT = [
     LEML(rank=3, loss="logistic", reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, random_state=0),
     LEML(rank=3, loss="squared_hinge", reg=0.3, tol=0, max_iter=4, cg_tol=1e-11, random_state=0),
     LEML(rank=3, reg=0.3, solver="closed_form"),
+    GenEML(rank=3, tol=0, max_iter=4, random_state=0),
+    GenEML(rank=3, tol=0, max_iter=4, random_state=0, curvature="polya-gamma"),
+    GenEML(rank=3, tol=0, max_iter=4, random_state=0, embedding="tied", exposure="covariates"),
     BinaryRelevance(reg=0.3, tol=1e-12),
     BinaryRelevance(loss="logistic", reg=0.3, tol=1e-12),
     BinaryRelevance(loss="squared_hinge", reg=0.3, tol=1e-12),
@@ -68,6 +71,11 @@ class LEMLOnDigits(OnDigits, LEML):
     pass
 
 
+class GenEMLOnDigits(OnDigits, GenEML):
+    def partial_fit(self, X, y):
+        return super().partial_fit(X, _as_labels(y))
+
+
 class RidgeOnDigits(OnDigits, Ridge):
     pass
 
@@ -88,6 +96,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         LEMLOnDigits(rank=2, max_iter=5),
+        GenEMLOnDigits(rank=2, max_iter=3),
         RidgeOnDigits(),
         BinaryRelevanceOnDigits(),
         BinaryRelevanceOnDigits(loss="logistic"),

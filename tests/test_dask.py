@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tacit import LEML, Labels
+from tacit import LEML, GenEML, Labels
 from tacit.blocks import Rows, write_shards
 from tacit.methods.leml.masked import MaskedSquared
 from tacit.methods.leml.squared import CompleteSquared
@@ -43,6 +43,29 @@ def test_a_fit_on_a_cluster_is_the_fit_in_memory(client, tmp_path, route, source
     assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-8)
     assert_allclose(there.history_, here.history_, rtol=1e-8)
     assert list(there.classes_) == list(Y.classes)
+
+
+@pytest.mark.parametrize("params", [{}, {"embedding": "tied", "exposure": "covariates"}])
+def test_codes_of_rows_on_a_cluster_are_those_in_memory(client, params):
+    """GenEML's free codes travel to their blocks with every pass."""
+    X, Y = problem("positive-only")
+    model = GenEML(rank=3, tol=0, max_iter=2, random_state=0, **params)
+    here = model.fit(X, Y).decision_function(X)
+    there = model.fit(DaskBlocks.from_rows(client, Rows(X, Y), n_blocks=5))
+    assert_allclose(there.decision_function(X), here, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 2**13, 2**16])
+def test_values_arrive_at_their_blocks_whether_large_or_small(client, size):
+    X, Y = problem("complete")
+    blocks = DaskBlocks.from_rows(client, Rows(X, Y), n_blocks=3)
+    values = [np.full(size, float(i + 1)) for i in range(3)]
+    assert blocks.zip(values).sum(_paired) == [(20, 1.0 * size), (20, 2.0 * size), (20, 3.0 * size)]
+
+
+def _paired(pair):
+    rows, numbers = pair
+    return [(len(rows), float(numbers.sum()))]
 
 
 @pytest.mark.parametrize("size", [1, 2**13, 2**16])

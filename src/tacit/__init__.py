@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tacit.labels import Labels as Labels
     from tacit.labels import TopK as TopK
     from tacit.methods import LEML as LEML
+    from tacit.methods import GenEML as GenEML
     from tacit.saved import load as load
     from tacit.saved import save as save
 
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `tacit --help` does not wait for scikit-learn.
 _HOMES = {
+    "GenEML": "tacit.methods",
     "KernelFeatures": "tacit.kernels",
     "LEML": "tacit.methods",
     "Labels": "tacit.labels",
@@ -24,7 +26,7 @@ _HOMES = {
     "load": "tacit.saved",
     "save": "tacit.saved",
 }
-__all__ = ["LEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
+__all__ = ["LEML", "GenEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:

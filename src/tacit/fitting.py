@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from tacit.blocks.facts import Facts
 from tacit.files import read_arrays, write_arrays
 
-__all__ = ["Checkpoint", "State", "descend"]
+__all__ = ["Checkpoint", "State", "descend", "progress"]
 
 State = dict[str, Any]
 """The arrays that a step takes and gives: all that the rest of a fit depends on."""
@@ -71,7 +71,8 @@ def descend(
     resumed = checkpoint.read() if checkpoint is not None else None
     if resumed is not None:
         history.extend(resumed[1])
-    with _progress(estimator, len(history)) as show:  # before the start, which may take long too
+    bar = progress(estimator, len(history), estimator.max_iter)
+    with bar as show:  # before the start, which may take long too
         if resumed is None:
             state = start()
         else:
@@ -98,7 +99,8 @@ def _settled(history: list[float], tol: float) -> bool:
 
 
 @contextmanager
-def _progress(estimator: Any, done: int) -> Iterator[Callable[[float], None]]:
+def progress(estimator: Any, done: int, total: int) -> Iterator[Callable[[float | None], None]]:
+    """A bar on stderr, where `verbose` asks for one; to be called with the objective, if any."""
     if not estimator.verbose:
         yield lambda objective: None
         return
@@ -109,11 +111,12 @@ def _progress(estimator: Any, done: int) -> Iterator[Callable[[float], None]]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("objective {task.fields[objective]}"),
+        TextColumn("{task.fields[objective]}"),
         TimeElapsedColumn(),
     )
+    told = lambda objective: "" if objective is None else f"objective {objective:.6g}"
     with Progress(*columns, console=Console(stderr=True)) as bar:
         name = type(estimator).__name__
-        task = bar.add_task(name, total=estimator.max_iter, completed=done, objective="…")
-        yield lambda objective: bar.update(task, advance=1, objective=f"{objective:.6g}")
-        bar.update(task, total=len(estimator.history_))
+        task = bar.add_task(name, total=total, completed=done, objective="")
+        yield lambda objective: bar.update(task, advance=1, objective=told(objective))
+        bar.update(task, total=bar.tasks[task].completed)

@@ -119,7 +119,9 @@ class Moments:
 
     def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array:
         g, Q = self.spectrum
-        return Q @ ((Q.T @ B) / (g[:, None] * m[None, :] + reg))
+        xp = array_namespace(B)
+        W = Q @ ((Q.T @ xp.astype(B, Q.dtype)) / (g[:, None] * m[None, :] + reg))
+        return xp.astype(W, B.dtype)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,11 @@ A backend is a handful of kernels, not a copy of NumPy; dense algebra goes throu
     cross(S, T)           SᵀT, dense, in float64
     grams(S, A, columns)  Σ_{i: s_ij ≠ 0} s_ij a_i a_iᵀ for each j of some columns of S
     solve_spd(G, B)       x_j = G_j⁻¹ b_j for a batch of symmetric positive definite G_j
+    exposed(F, μ, S, …)   F ← p ∘ (y - σ(F)), in place, with its sums; see `Exposed`
+    packed_products(A)    a_j a_jᵀ of each row: lower triangles as columns
+    packed_grams(A, w)    Σ_j w_ji a_j a_jᵀ for each column i of w: lower triangles, row by row
+    solve_packed(G, B, r) x_i = (G_i + diag(r))⁻¹ b_i for packed G_i
+    over(f, items)        [f(item), …], side by side where there are cores
     top_k(A, B, k, skip)  the k best columns of each row of A Bᵀ, entries of `skip` left out
     ===================== ======================================================================
 
@@ -19,17 +24,41 @@ lower index everywhere.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from tacit.backends.sparse import Sparse as Sparse
 
-__all__ = ["Array", "Backend", "Sparse", "get_backend"]
+__all__ = ["Array", "Backend", "Exposed", "Sparse", "get_backend"]
 
 Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 
 
+class Exposed(NamedTuple):
+    """What the logistic likelihood under exposure μ says of some rows of scores ψ.
+
+    Something said yes has the likelihood μσ(ψ), and silence 1 - μσ(ψ): it may be a no, or nobody
+    was asked. p = P(asked | silence) = μσ(-ψ) / (1 - μσ(ψ)), and 1 where something was said.
+
+    Attributes
+    ----------
+    residual : (n_rows, n_labels)
+        R = p ∘ (y - σ(ψ)), the derivative of the log-likelihood; its second derivative in ψ, for
+        given p, is at most |R|.
+    rows, labels : (2, n_rows), (3, n_labels)
+        Sums over each row, and over each label: the log-likelihood; (labels only) p; and |R| times
+        a weight of the other side.
+    """
+
+    residual: Array
+    rows: Array
+    labels: Array
+
+
 class Backend(Protocol):
-    """What every backend offers."""
+    """What every backend offers; `chunk` is how many scores it likes to lay out at a time."""
+
+    chunk: int
 
     def asarray(self, x: Any) -> Array: ...
     def to_numpy(self, x: Array) -> Any: ...
@@ -42,6 +71,20 @@ class Backend(Protocol):
     def cross(self, S: Any, T: Any) -> Array: ...
     def grams(self, S: Sparse, A: Array, columns: slice, values: Array | None = None) -> Array: ...
     def solve_spd(self, G: Array, B: Array) -> Array: ...
+    def over(self, f: Callable, items: Sequence) -> list: ...
+    def packed_products(self, A: Array) -> Array: ...
+    def packed_grams(self, A: Array, weights: Array) -> Array: ...
+    def solve_packed(self, G: Array, B: Array, reg: Array) -> Array: ...
+    def exposed(
+        self,
+        F: Array,
+        mu: Array,
+        S: Sparse,
+        y: Array | None,
+        rows: slice,
+        row_weights: Array,
+        label_weights: Array,
+    ) -> Exposed: ...
     def top_k(self, A: Array, B: Array | None, k: int, skip: Sparse | None) -> Any: ...
 
 

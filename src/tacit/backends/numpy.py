@@ -6,6 +6,7 @@ machine's own. Numba is imported on the first sparse product, not before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
+from tacit.backends import Exposed
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
 
@@ -24,12 +26,15 @@ __all__ = ["NumpyBackend"]
 
 _EMPTY = np.empty(0, np.int64)
 _PIECES_PER_THREAD = 8  # enough for threads to even out, few enough to cost nothing
+_PRODUCT_BYTES = 2**25  # products of columns laid out at a time by `packed_grams`
 _BLOCK_ENTRIES = 2**23  # scores laid out at a time by `top_k`: 32 MiB in float32
 
 
 @dataclass(frozen=True)
 class NumpyBackend:
     """NumPy arrays, BLAS and Numba."""
+
+    chunk = 2**21  # 8 MiB in float32: more would not stay in cache, less would starve the products
 
     def asarray(self, x: Any) -> np.ndarray:
         return np.asarray(x)
@@ -115,6 +120,59 @@ class NumpyBackend:
                 return solve(slice(None))
         with _blas().limit(limits=1), ThreadPoolExecutor(len(parts)) as pool:
             return np.concatenate(list(pool.map(solve, parts)))
+
+    def over(self, f: Callable, items: Sequence) -> list:
+        # Each thread of ours takes items with a BLAS of one thread. BLAS's own threads would spin
+        # for a while after each product and keep the cores from the work between products.
+        import numba
+
+        with _blas().limit(limits=1):
+            if len(items) < 2 or numba.get_num_threads() < 2:
+                return [f(item) for item in items]
+            with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+                return list(pool.map(f, items))
+
+    def packed_products(self, A: np.ndarray) -> np.ndarray:
+        columns, (r, k) = np.ascontiguousarray(A.T), A.shape
+        out = np.empty((k * (k + 1) // 2, r), A.dtype)
+        for p in range(k):  # row p of the triangle: the products of column p with 0, …, p
+            start, stop = p * (p + 1) // 2, (p + 1) * (p + 2) // 2
+            np.multiply(columns[p], columns[: p + 1], out=out[start:stop])
+        return out
+
+    def packed_grams(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        size = max(1, _PRODUCT_BYTES // max(A.shape[1] ** 2 * A.itemsize // 2, 1))
+        parts = [slice(start, start + size) for start in range(0, max(len(A), 1), size)]
+        return sum(self.packed_products(A[part]) @ weights[part] for part in parts)
+
+    def solve_packed(self, G: np.ndarray, B: np.ndarray, reg: np.ndarray) -> np.ndarray:
+        G, B = np.ascontiguousarray(G), np.ascontiguousarray(B, G.dtype)
+        out = np.empty_like(B)
+        _kernels().solve_packed(G, B, np.ascontiguousarray(reg, G.dtype), out)
+        if not np.isfinite(out).all():
+            raise np.linalg.LinAlgError(
+                "solve_packed: G + diag(reg) is not positive definite; use a larger reg"
+            )
+        return out
+
+    def exposed(
+        self,
+        F: np.ndarray,
+        mu: np.ndarray,
+        S: Sparse,
+        y: np.ndarray | None,
+        rows: slice,
+        row_weights: np.ndarray,
+        label_weights: np.ndarray,
+    ) -> Exposed:
+        indptr = S.indptr[rows.start : rows.stop + 1]
+        sums = np.empty((2, len(F)), F.dtype), np.zeros((3, F.shape[1]), F.dtype)
+        rest = label_weights, row_weights, *sums
+        if y is None:
+            _kernels().exposed(F, mu, indptr, S.indices, *rest)
+        else:
+            _kernels().observed(F, indptr, S.indices, y[indptr[0] : indptr[-1]], *rest)
+        return Exposed(F, sums[0], sums[1].astype(np.float64))
 
     def top_k(
         self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None

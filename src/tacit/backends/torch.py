@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from tacit.backends import Exposed
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
 
@@ -22,6 +24,7 @@ class TorchBackend:
     """Tensors on one device."""
 
     device: str = "cpu"
+    chunk = _BLOCK_ENTRIES  # a class attribute, not a field: the same for all
 
     @classmethod
     def on(cls, device: str) -> TorchBackend:
@@ -112,6 +115,73 @@ class TorchBackend:
 
     def solve_spd(self, G: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
         return torch.cholesky_solve(B[..., None], torch.linalg.cholesky(G))[..., 0]
+
+    def over(self, f: Callable, items: Sequence) -> list:
+        return [f(item) for item in items]
+
+    def packed_products(self, A: torch.Tensor) -> torch.Tensor:
+        columns = A.T.contiguous()
+        p, q = torch.tril_indices(A.shape[1], A.shape[1], device=self.device)
+        return columns[p] * columns[q]
+
+    def packed_grams(self, A: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        size = max(1, _BLOCK_ENTRIES // 4 // max(A.shape[1] ** 2, 1))
+        parts = [slice(start, start + size) for start in range(0, max(len(A), 1), size)]
+        dtype = torch.promote_types(A.dtype, weights.dtype)
+        products = lambda part: self.packed_products(A[part]).to(dtype)
+        return torch.stack([products(part) @ weights[part].to(dtype) for part in parts]).sum(0)
+
+    def solve_packed(self, G: torch.Tensor, B: torch.Tensor, reg: torch.Tensor) -> torch.Tensor:
+        m, k = B.shape
+        p, q = torch.tril_indices(k, k, device=self.device)
+        out = G.new_empty((m, k))
+        size = max(1, _BLOCK_ENTRIES // (4 * k * k))  # unpacked, factorised, and room to work
+        for start in range(0, m, size):
+            some = slice(start, start + size)
+            lower = G.new_zeros((len(out[some]), k, k))
+            lower[:, p, q] = G[:, some].T
+            lower.diagonal(dim1=1, dim2=2).add_(reg.to(G.dtype))
+            factor, failed = torch.linalg.cholesky_ex(lower)
+            if failed.any():
+                raise np.linalg.LinAlgError(
+                    "solve_packed: G + diag(reg) is not positive definite; use a larger reg"
+                )
+            out[some] = torch.cholesky_solve(B[some, :, None].to(G.dtype), factor)[..., 0]
+        return out
+
+    def exposed(
+        self,
+        F: torch.Tensor,
+        mu: torch.Tensor,
+        S: Sparse,
+        y: torch.Tensor | None,
+        rows: slice,
+        row_weights: torch.Tensor,
+        label_weights: torch.Tensor,
+    ) -> Exposed:
+        part = _rows(S, rows)
+        at = (_owners(part), part.indices)
+        F = F.clamp(-40, 40)
+        if y is None:
+            truth = torch.zeros_like(F)
+            truth[at] = 1
+            e = torch.exp(F)
+            p = mu / (1 + (1 - mu) * e)
+            p[at] = 1
+            value = torch.log1p((1 - mu) * e) - torch.log1p(e)
+            value[at] = (torch.log(mu) + torch.nn.functional.logsigmoid(F))[at]
+        else:
+            first = int(S.indptr[rows.start])
+            truth, p = torch.zeros_like(F), torch.zeros_like(F)
+            truth[at] = y[first : first + part.indices.shape[0]]
+            p[at] = 1
+            logsigmoid = torch.nn.functional.logsigmoid
+            value = p * torch.where(truth > 0, logsigmoid(F), logsigmoid(-F))
+        residual = p * (truth - torch.sigmoid(F))
+        size = residual.abs()
+        by_row = torch.stack([value.sum(1), size @ label_weights])
+        by_label = torch.stack([value.sum(0), p.sum(0), row_weights @ size]).double()
+        return Exposed(residual, by_row, by_label)
 
     def top_k(
         self, A: torch.Tensor, B: torch.Tensor | None, k: int, skip: Sparse | None = None

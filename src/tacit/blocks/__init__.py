@@ -1,9 +1,10 @@
-"""Blocks: the rows of a problem, wherever they live, and the three things one may do with them.
+"""Blocks: the rows of a problem, wherever they live, and the four things one may do with them.
 
 Everything we minimise is a sum over rows, so a method needs no more than
 
     blocks.map(f, *args)       apply f to each block; the results stay where the rows are
     blocks.sum(f, *args)       Σ f(block, *args), added up where the rows are
+    blocks.zip(values)         (block, value) for each block, with a value of its own
     blocks.batches(size, rng)  the rows in random mini-batches, once each
 
 and runs unchanged on rows in memory (`MemoryBlocks`), on disk (`DiskBlocks`) and on a Dask cluster

@@ -6,7 +6,7 @@ never the answer. Large arguments are sent once, as tasks too; small ones ride i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,11 @@ class DaskBlocks:
             terms = [self.client.submit(add, a, b, pure=False) for a, b in pairs] + odd
         return terms[0].result()
 
+    def zip(self, values: Sequence) -> DaskBlocks:
+        pairs = zip(self.parts, self._send(tuple(values)), strict=True)
+        submit = lambda part, value: self.client.submit(_pair, part, value, pure=False)
+        return DaskBlocks(self.client, tuple(submit(*pair) for pair in pairs))
+
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
         for i in rng.permutation(len(self.parts)):
             yield from self.parts[i].result().batches(size, rng)
@@ -78,6 +83,10 @@ class DaskBlocks:
             else arg
             for arg in args
         ]
+
+
+def _pair(part: Any, value: Any) -> tuple:
+    return part, value
 
 
 def _same(value: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -33,27 +33,32 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class DiskBlocks:
-    """Shards in folders, and the steps that `map` has asked for so far."""
+    """Shards in folders, and the steps that `map` and `zip` (None) have asked for so far."""
 
     folders: tuple[Path, ...]
     classes: np.ndarray | None = None
-    steps: tuple[tuple[Callable, tuple], ...] = ()
+    steps: tuple[tuple[Callable | None, tuple], ...] = ()
 
     def map(self, f: Callable, *args: Any) -> DiskBlocks:
         return replace(self, steps=(*self.steps, (f, args)))
 
     def sum(self, f: Callable, *args: Any) -> Any:
         todo = self.map(f, *args)
-        return reduce(add, (todo._run(folder) for folder in self.folders))
+        return reduce(add, (todo._run(i) for i in range(len(self.folders))))
+
+    def zip(self, values: Sequence) -> DiskBlocks:
+        if len(values) != len(self.folders):
+            raise ValueError(f"{len(values)} values for {len(self.folders)} blocks")
+        return replace(self, steps=(*self.steps, (None, tuple(values))))
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
         for i in rng.permutation(len(self.folders)):
-            yield from self._run(self.folders[i]).batches(size, rng)
+            yield from self._run(i).batches(size, rng)
 
-    def _run(self, folder: Path) -> Any:
-        result: Any = read_shard(folder, self.classes)
+    def _run(self, i: int) -> Any:
+        result: Any = read_shard(self.folders[i], self.classes)
         for f, args in self.steps:
-            result = f(result, *args)
+            result = (result, args[i]) if f is None else f(result, *args)
         return result
 
 

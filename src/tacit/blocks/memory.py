@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ class Blocks(Protocol):
 
     def map(self, f: Callable, *args: Any) -> Blocks: ...
     def sum(self, f: Callable, *args: Any) -> Any: ...
+    def zip(self, values: Sequence) -> Blocks: ...
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]: ...
 
 
@@ -44,6 +45,9 @@ class MemoryBlocks:
 
     def sum(self, f: Callable, *args: Any) -> Any:
         return reduce(add, (f(part, *args) for part in self.parts))
+
+    def zip(self, values: Sequence) -> MemoryBlocks:
+        return MemoryBlocks(tuple(zip(self.parts, values, strict=True)))
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
         for i in rng.permutation(len(self.parts)):

@@ -1,1 +1,2 @@
+from tacit.methods.geneml import GenEML as GenEML
 from tacit.methods.leml import LEML as LEML

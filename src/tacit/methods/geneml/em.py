@@ -1,0 +1,471 @@
+"""Batch EM (section 4 of the paper, with the corrections its formulas need).
+
+    J = Σ_yes log μσ(ψ) + Σ_silent log(1 - μσ(ψ))
+        - ½ (λ_u‖U - XW‖² + λ_v‖V‖² + λ_w‖W‖²) + log p(μ)                                      (1)
+
+with ψ_nl = u_nᵀv_l + b_l, known noes counting as log σ(-ψ) and unobserved entries not at all. The
+E step is p_nl = P(asked | silence) and, for each M step, the slope R = p ∘ (y - σ(ψ)) of J: all of
+it is one pass over the scores (`Backend.exposed`), some rows at a time.
+
+**U step**, row by row, and **V step**, label by label (b_l rides along as v's last coordinate, its
+u being 1). Two curvatures lead to the same fixed points:
+
+- `shared`: u_n + (c_n VᵀV + λ_u I)⁻¹ (Vᵀr_n - λ_u (u_n - Wᵀx_n)), one matrix for all rows up to
+  the scale c_n ≤ ¼ (`tacit.solvers.climb`). O(n L k) a step, k² memory.
+- `polya-gamma`, the paper's: with ω = p η(ψ) and κ = y - ½, u_n = (Σ_l ω v_lv_lᵀ + λ_u I)⁻¹
+  (Σ_l (p κ - ω b_l) v_l + λ_u Wᵀx_n). O(n L k²); all Grams of some rows are one matrix product,
+  and those of the labels are made some labels at a time.
+
+**W step** (free codes): (XᵀX + (λ_w/λ_u) I) W = XᵀU. The paper prints λ_w alone.
+**W step** (tied codes, U = XW): on the bound of (1) in W, as in logistic LEML.
+**μ step**: `tacit.exposure`.
+Each step raises J, or leaves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from tacit.backends import Array
+from tacit.backends.block import Block
+from tacit.base import Problem
+from tacit.blocks import Blocks
+from tacit.blocks.rows import add
+from tacit.exposure import Covariates, Exposure, PerLabel, Rates
+from tacit.fitting import State
+from tacit.methods.leml.squared import leading_labels
+from tacit.moments import Equations, Products
+from tacit.numerics import eta, inner
+from tacit.solvers import Climbing, climb, shared_curvature
+
+__all__ = ["EM", "Context", "Priors", "folded_codes", "label_map"]
+
+_GRAM_ENTRIES = 2**26  # numbers of label Grams at a time: 256 MiB in float32
+_PIECES = 8  # at least, of a block of many rows, whatever the number of cores
+_LEAST = 2**19  # entries that are worth a thread of their own
+STEPS = 3  # of a block of variables in a pass
+INTERCEPT_REG = 0.01  # b_l ~ N(0, 10²): wide enough for the rarest label
+LOGISTIC_BOUND = 0.25
+
+
+@dataclass(frozen=True)
+class Priors:
+    """The precisions of (1), and that of the map from label features to V."""
+
+    u: float
+    v: float
+    w: float
+
+    def of_labels(self, rank: int, width: int, like: Array) -> Array:
+        """One for each column of V, the intercept's last where there is one."""
+        xp = array_namespace(like)
+        regs = [self.v] * rank + [INTERCEPT_REG] * (width - rank)
+        return xp.asarray(regs, dtype=like.dtype, device=like.device)
+
+
+class EM:
+    """Passes over all rows; the state is W, V, the exposure's parameters and, where free, U."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        equations: Equations,
+        exposure: Exposure,
+        priors: Priors,
+        *,
+        tied: bool,
+        polya_gamma: bool,
+        intercept: bool,
+        label_features: Array | None,
+    ):
+        self.problem, self.equations, self.exposure = problem, equations, exposure
+        self.priors, self.tied, self.polya_gamma = priors, tied, polya_gamma
+        self.intercept, self.label_features = intercept, label_features
+        self.counts: list[int] = problem.blocks.sum(_counts)
+
+    def start(self, rank: int) -> State:
+        """Reduced-rank ridge with scores times 4, the inverse of the logistic slope at 0."""
+        products = Products(self.problem.blocks, 0.0, 0)
+        ridge = lambda V: self.equations.regress(products.cross(V), 1.0)
+        V = leading_labels(self.problem, products, ridge, rank)[:, :rank]
+        xp = array_namespace(V)
+        W = xp.astype(ridge(V), V.dtype)
+        norms = xp.sqrt(xp.sum(W * W, axis=0))
+        scale = xp.sqrt(4 * xp.where(norms > 0, norms, xp.ones_like(norms)))  # for both alike
+        W, V = 4 * W / scale, V * scale
+        if self.intercept:
+            said = self.problem.blocks.sum(_said)
+            rate = (said + 0.5) / (self.problem.n_samples + 1)
+            b = xp.astype(xp.log(rate) - xp.log1p(-rate), W.dtype)
+            V = xp.concat([V, b[:, None]], axis=1)
+        state = {"W": W, "V": V} | self.exposure.start(V)
+        return state if self.tied else state | {"U": self._stacked(_codes, W)}
+
+    def step(self, state: State) -> tuple[State, float]:
+        state = dict(state)
+        if self.tied:
+            state["W"] = self._solve_W_tied(state)
+        else:
+            state["U"] = self._stacked_of(self._coded(state), _step_codes, self._context(state))
+            XtU = self._coded(state).sum(_project_t)
+            reg = self.priors.w / self.priors.u
+            W = self.equations.regress(XtU, reg, state["W"])
+            state["W"] = array_namespace(W).astype(W, XtU.dtype)
+        coded = self._coded(state)
+        state["V"], fit, asked = self._solve_V(coded, state)
+        objective = -(fit + self._log_prior(coded, state))
+        if isinstance(self.exposure, PerLabel):
+            state |= self.exposure.updated(asked, self.problem.n_samples, state["V"])
+        elif isinstance(self.exposure, Covariates):
+            slopes = coded.sum(_exposure_slopes, self._context(state))
+            n = self.problem.n_samples
+            state |= self.exposure.stepped(self._asked(state), slopes, n, self.equations)
+        return state, objective
+
+    def _log_prior(self, coded: Blocks, state: State) -> float:
+        priors, W, V = self.priors, state["W"], state["V"]
+        reg = priors.of_labels(W.shape[1], V.shape[1], V)
+        D = V - self._centre(V)
+        total = -0.5 * (priors.w * inner(W, W) + inner(D * reg, D))
+        if self.label_features is not None:
+            M = label_map(V, self.label_features)
+            total -= 0.5 * inner(M * reg, M)
+        if not self.tied:
+            total -= 0.5 * priors.u * coded.sum(_deviation, W)
+        return total + self.exposure.log_prior(self._asked(state))
+
+    def _centre(self, V: Array) -> Array:
+        """The prior mean of V: 0, or M f_l with M the ridge fit of V to the label features."""
+        xp = array_namespace(V)
+        if self.label_features is None:
+            return xp.zeros_like(V)
+        return self.label_features @ label_map(V, self.label_features)
+
+    def _asked(self, state: State) -> State:
+        return {name: state[name] for name in self.exposure.learned}
+
+    def _context(self, state: State) -> Context:
+        V = state["V"]
+        return Context(state["W"], V, self.exposure, self._asked(state), self.priors.u,
+                        self.polya_gamma)  # fmt: skip
+
+    def _coded(self, state: State) -> Blocks:
+        """(block, codes) pairs."""
+        if self.tied:
+            return self.problem.blocks.map(_tied, state["W"])
+        parts, start = [], 0
+        for count in self.counts:
+            parts.append(state["U"][start : start + count])
+            start += count
+        return self.problem.blocks.zip(parts)
+
+    def _stacked(self, f: Any, *args: Any) -> Array:
+        return self._stacked_of(self.problem.blocks, f, *args)
+
+    def _stacked_of(self, blocks: Blocks, f: Any, *args: Any) -> Array:
+        parts = blocks.sum(f, *args)
+        return array_namespace(parts[0]).concat(parts)
+
+    def _solve_V(self, coded: Blocks, state: State) -> tuple[Array, float, Array]:
+        """V, the log-likelihood there, and Σ_n p_nl there."""
+        V, context = state["V"], self._context(state)
+        xp = array_namespace(V)
+        reg = self.priors.of_labels(context.rank, V.shape[1], V)
+        centre = self._centre(V)
+        gram = coded.sum(_gram, V)
+        lever = leverage(gram, V.dtype)
+
+        def evaluate(V: Array) -> Climbing:
+            sums, RtU, total = coded.sum(label_pass, context, V, lever)
+            D = V - centre
+            value = sums[0] - 0.5 * xp.sum(xp.astype(reg * D * D, sums.dtype), axis=1)
+            return Climbing(value, RtU - reg * D, xp.astype(sums[2] / total, V.dtype), sums[1])
+
+        if self.polya_gamma:
+            V = self._polya_gamma_V(coded, context, V, reg, centre)
+            at = evaluate(V)
+        else:
+            V, at = climb(evaluate, V, shared_curvature(gram, reg), LOGISTIC_BOUND, STEPS)
+        D = V - centre
+        fit = float(xp.sum(at.value)) + 0.5 * inner(reg * D, D)
+        return V, fit, at.more
+
+    def _polya_gamma_V(
+        self, coded: Blocks, context: Context, V: Array, reg: Array, centre: Array
+    ) -> Array:
+        size = max(1, _GRAM_ENTRIES // (V.shape[1] * (V.shape[1] + 1) // 2))
+        parts = []
+        for start in range(0, V.shape[0], size):
+            labels = slice(start, start + size)
+            grams, B = coded.sum(label_grams, context, V, labels)
+            parts.append(solved(self.problem.backend, grams, B + reg * centre[labels], reg))
+        return array_namespace(V).concat(parts)
+
+    def _solve_W_tied(self, state: State) -> Array:
+        W, V, context = state["W"], state["V"], self._context(state)
+        xp, shape = array_namespace(W), W.shape
+        basis = V[:, : context.rank]
+        m, R = xp.linalg.eigh(basis.T @ basis)
+        lever = leverage(basis.T @ basis, V.dtype)
+        weights = xp.sum((basis @ lever) * basis, axis=1)
+
+        def evaluate(x: Array) -> Climbing:
+            W = xp.reshape(x, shape)
+            value, slope, curvature = self.problem.blocks.sum(_tied_pass, context, W, weights)
+            value = value - 0.5 * self.priors.w * inner(W, W)
+            slope = xp.reshape(slope - self.priors.w * W, (1, -1))
+            scale = curvature / (float(xp.sum(weights)) * self.problem.n_samples)
+            number = lambda v: xp.asarray([v], dtype=W.dtype, device=W.device)
+            return Climbing(xp.asarray([value], dtype=xp.float64, device=W.device), slope,
+                            number(scale), number(0.0))  # fmt: skip
+
+        def solve(S: Array, c: Array) -> Array:
+            B = xp.reshape(S, shape) @ R
+            step = self.equations.solve(B, float(c[0]) * m, self.priors.w) @ R.T
+            return xp.reshape(xp.astype(step, S.dtype), (1, -1))
+
+        x, _ = climb(evaluate, xp.reshape(W, (1, -1)), solve, LOGISTIC_BOUND, STEPS)
+        return xp.reshape(x, shape)
+
+
+def solved(kernels: Any, grams: Array, B: Array, reg: Array) -> Array:
+    """`solve_packed`, some problems at a time."""
+    size = -(-B.shape[0] // _PIECES)
+    parts = [slice(start, start + size) for start in range(0, B.shape[0], size)]
+    solve = lambda part: kernels.solve_packed(grams[:, part], B[part], reg)
+    return array_namespace(B).concat(kernels.over(solve, parts))
+
+
+def label_map(V: Array, F: Array) -> Array:
+    """M with V ≈ F M, whose entries have the same prior precision as those of V."""
+    xp = array_namespace(V)
+    eye = xp.eye(F.shape[1], dtype=F.dtype, device=F.device)
+    return xp.linalg.solve(F.T @ F + eye, F.T @ V)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a pass over some rows needs to know."""
+
+    W: Array
+    V: Array
+    exposure: Exposure
+    asked: State
+    reg: float
+    polya_gamma: bool
+
+    @property
+    def rank(self) -> int:
+        return self.W.shape[1]
+
+    def rates(self, b: Block) -> Rates:
+        return self.exposure.rates(b, self.asked, self.V)
+
+
+def folded_codes(b: Block, context: Context, steps: int) -> Array:
+    """The codes of rows given what was said of them, from those their features give."""
+    XW = b.project(context.W)
+    return _raised(b, XW, XW, context, steps)
+
+
+def _raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array:
+    """`steps` U steps."""
+    V, reg, rates = context.V, context.reg, context.rates(b)
+    basis = V[:, : context.rank]
+    xp = array_namespace(V)
+    gram = basis.T @ basis
+    lever = leverage(gram, V.dtype)
+    weights = xp.sum((basis @ lever) * basis, axis=1)
+    total = max(float(xp.sum(weights)), 1e-30)
+    regs = reg * xp.ones(context.rank, dtype=V.dtype, device=V.device)
+
+    def shared(rows: slice) -> Array:
+        mu, mean = rates(rows), XW[rows]
+        none = xp.zeros(mean.shape[0], dtype=V.dtype, device=V.device)
+
+        def evaluate(u: Array) -> Climbing:
+            at = _exposed(b, rows, u, V, mu, none, weights)
+            D = u - mean
+            value = at.rows[0] - 0.5 * reg * xp.sum(D * D, axis=1)
+            return Climbing(value, at.residual @ basis - reg * D, at.rows[1] / total, none)
+
+        return climb(evaluate, U[rows], solve, LOGISTIC_BOUND, steps)[0]
+
+    def polya_gamma(rows: slice) -> Array:
+        u, mu, mean = U[rows], rates(rows), XW[rows]
+        for _ in range(steps):
+            weight, target = _polya_gamma(b, rows, u, V, mu)
+            grams = products @ weight.T if small else b.kernels.packed_grams(basis, weight.T)
+            u = b.kernels.solve_packed(grams, target @ basis + reg * mean, regs)
+        return u
+
+    if not context.polya_gamma:
+        solve = shared_curvature(gram, regs)
+        return xp.concat(b.kernels.over(shared, _chunks(b, V)))
+    small = basis.shape[0] * (context.rank + 1) ** 2 <= _GRAM_ENTRIES
+    products = b.kernels.packed_products(basis) if small else None
+    return xp.concat(b.kernels.over(polya_gamma, _chunks(b, V, V.shape[1])))
+
+
+def _polya_gamma(b: Block, rows: slice, U: Array, V: Array, mu: Array) -> tuple[Array, Array]:
+    """ω = p η(ψ) and p κ - ω b, b the intercepts: the weights and targets of the U step."""
+    rank = U.shape[1]
+    F = extended(U, V) @ V.T
+    p, y = _posterior(b, rows, F, mu)
+    weight = p * eta(F)
+    target = p * (y - 0.5)
+    return weight, target - weight * V[:, rank] if V.shape[1] > rank else target
+
+
+def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array]:
+    """p and y of some rows, laid out."""
+    xp = array_namespace(F)
+    y = b.kernels.dense(b.Y, rows, F.dtype)
+    if b.omega is not None:
+        return b.kernels.dense(b.omega, rows, F.dtype), y
+    p = mu / (1 + (1 - mu) * xp.exp(xp.clip(F, min=-40.0, max=40.0)))
+    return y + (1 - y) * p, y
+
+
+def _exposed(
+    b: Block, rows: slice, U: Array, V: Array, mu: Array, row_weights: Array, label_weights: Array
+) -> Any:
+    S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
+    F = extended(U, V) @ V.T
+    return b.kernels.exposed(F, mu, S, y, rows, row_weights, label_weights)
+
+
+def extended(U: Array, V: Array) -> Array:
+    """The codes, with a constant 1 behind the last where V has intercepts."""
+    if V.shape[1] == U.shape[1]:
+        return U
+    xp = array_namespace(U)
+    one = xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)
+    return xp.concat([U, one], axis=1)
+
+
+def _chunks(b: Block, V: Array, flops: int = 1) -> list[slice]:
+    """Rows of a block in pieces: of a size that the backend likes, but enough to share out.
+
+    `flops` is how many times more there is to do for an entry than its score.
+    """
+    n, n_labels = b.Y.shape[0], max(1, V.shape[0])
+    least = _LEAST // (n_labels * flops)
+    size = max(1, min(b.kernels.chunk // n_labels, max(least, -(-n // _PIECES))))
+    starts = range(0, max(1, n), size)  # at least one: a block may be empty
+    return [slice(start, min(start + size, n)) for start in starts]
+
+
+def leverage(gram: Array, dtype: Any) -> Array:
+    """The matrix whose quadratic form weighs rows by how much they decide."""
+    xp = array_namespace(gram)
+    wide = xp.astype(gram, xp.float64)
+    eye = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
+    return xp.astype(xp.linalg.inv(wide + 1e-3 * eye), dtype)
+
+
+def _counts(b: Block) -> list[int]:
+    return [b.Y.shape[0]]
+
+
+def _said(b: Block) -> Array:
+    """How often each label was said, in float64."""
+    like = b.kernels.asarray([[1.0]])
+    xp = array_namespace(like)
+    ones = xp.ones((b.Y.shape[0], 1), dtype=xp.float64, device=like.device)
+    return b.kernels.spmm_t(b.Y, ones)[:, 0]
+
+
+def _codes(b: Block, W: Array) -> list[Array]:
+    return [b.project(W)]
+
+
+def _tied(b: Block, W: Array) -> tuple[Block, Array]:
+    return b, b.project(W)
+
+
+def _step_codes(coded: tuple[Block, Array], context: Context) -> list[Array]:
+    b, U = coded
+    return [_raised(b, U, b.project(context.W), context, 1 if context.polya_gamma else STEPS)]
+
+
+def _project_t(coded: tuple[Block, Array]) -> Array:
+    return coded[0].project_t(coded[1])
+
+
+def _deviation(coded: tuple[Block, Array], W: Array) -> float:
+    D = coded[1] - coded[0].project(W)
+    return inner(D, D)
+
+
+def _gram(coded: tuple[Block, Array], V: Array) -> Array:
+    U = extended(coded[1], V)
+    return U.T @ U
+
+
+def label_pass(
+    coded: tuple[Block, Array], context: Context, V: Array, lever: Array
+) -> tuple[Array, Array, float]:
+    """The sums over each label, RᵀU, and the sum of the weights of the rows."""
+    b, U = coded
+    rates, xp = context.rates(b), array_namespace(V)
+    none = xp.zeros(V.shape[0], dtype=V.dtype, device=V.device)
+
+    def piece(rows: slice) -> tuple[Array, Array, float]:
+        A = extended(U[rows], V)
+        weights = xp.sum((A @ lever) * A, axis=1)
+        at = _exposed(b, rows, U[rows], V, rates(rows), weights, none)
+        return at.labels, at.residual.T @ A, float(xp.sum(weights))
+
+    return reduce(add, b.kernels.over(piece, _chunks(b, V)))
+
+
+def label_grams(
+    coded: tuple[Block, Array], context: Context, V: Array, labels: slice
+) -> tuple[Array, Array]:
+    """Σ_n ω u_nu_nᵀ, packed, and Σ_n p κ u_n, for some labels."""
+    b, U = coded
+    rates = context.rates(b)
+
+    def piece(rows: slice) -> tuple[Array, Array]:
+        A = extended(U[rows], V)
+        F = A @ V.T
+        p, y = _posterior(b, rows, F, rates(rows))
+        p, y, F = p[:, labels], y[:, labels], F[:, labels]
+        return b.kernels.packed_grams(A, p * eta(F)), (p * (y - 0.5)).T @ A
+
+    return reduce(add, b.kernels.over(piece, _chunks(b, V, V.shape[1])))
+
+
+def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[float, Array, float]:
+    """The log-likelihood, XᵀRV, and the sum of |R| by the labels' weights."""
+    V, U, rates = context.V, b.project(W), context.rates(b)
+    xp = array_namespace(V)
+
+    def piece(rows: slice) -> tuple[float, list[Array], float]:
+        none = xp.zeros(U[rows].shape[0], dtype=V.dtype, device=V.device)
+        at = _exposed(b, rows, U[rows], V, rates(rows), none, weights)
+        slope = at.residual @ V[:, : context.rank]
+        total = float(xp.sum(at.rows[1], dtype=xp.float64))
+        return float(xp.sum(at.labels[0])), [slope], total
+
+    value, slopes, curvature = reduce(add, b.kernels.over(piece, _chunks(b, V)))
+    return value, b.project_t(xp.concat(slopes)), curvature
+
+
+def _exposure_slopes(coded: tuple[Block, Array], context: Context) -> tuple[Array, Array]:
+    """Xᵀ(P - M)F and Σ_n (P - M), with M the exposures."""
+    b, U = coded
+    V, rates, xp = context.V, context.rates(b), array_namespace(context.V)
+
+    def piece(rows: slice) -> tuple[list[Array], Array]:
+        mu = rates(rows)
+        p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, mu)
+        return [(p - mu) @ context.exposure.features], xp.sum(p - mu, axis=0)
+
+    parts, totals = reduce(add, b.kernels.over(piece, _chunks(b, V)))
+    return b.project_t(xp.concat(parts)), totals

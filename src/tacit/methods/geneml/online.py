@@ -1,0 +1,153 @@
+"""Online EM (section 4.2 of the paper): mini-batches, and a memory of the past that fades.
+
+What the M steps need is kept as a mean over examples, S ← (1 - γ_t) S + γ_t · mean over the batch,
+with γ_t = (a0 + t)^(-ε). The paper adds up sums over batches, against which the priors weigh too
+much; with means, a prior of precision λ counts λ/n, and one batch of all rows with γ = 1 is batch
+EM.
+
+**U**: a few U steps from Wᵀx; the codes of a batch are forgotten with it.
+**V**: `polya-gamma` keeps S_A = mean(ω ũũᵀ) and S_b = mean(p κ ũ) of every label, and solves
+(S_A + Λ/n) v = S_b. `shared` keeps mean(ũũᵀ) and one curvature c_l a label, and steps
+
+    v_l ← v_l + γ (c_l mean(ũũᵀ) + Λ/n)⁻¹ (mean(r_l ũ) - Λ/n v_l).
+
+**W**: γ times the step S with
+
+    (mean(xxᵀ) + rI) S = mean over the batch (x (u - Wᵀx)ᵀ) - rW,   r = λ_w / (n λ_u).
+
+mean(xxᵀ) is that of all rows where it is known and small enough. Else it is the batch's plus
+(1 - n_b/n) diag(mean(x²) of all rows so far), which keeps the step small along features that a
+batch of n_b rows happens to lack, and the paper's five steps of conjugate gradients are taken.
+**μ**: from S_p = mean(p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from array_api_compat import array_namespace
+
+from tacit.backends import Array, Sparse
+from tacit.backends.block import Block
+from tacit.exposure import Exposure, PerLabel
+from tacit.fitting import State
+from tacit.methods.geneml.em import (
+    LOGISTIC_BOUND,
+    Context,
+    Priors,
+    extended,
+    folded_codes,
+    label_grams,
+    label_pass,
+    leverage,
+    solved,
+)
+from tacit.moments import Equations
+from tacit.solvers import cg, shared_curvature
+
+__all__ = ["Online"]
+
+_STEPS = 6  # U steps of a batch, which begin at Wᵀx each time
+_TRUST = 2.0  # times the mean curvature, as in `climb`
+CG_STEPS = 5  # the paper's number
+
+
+class Online:
+    """Updates by mini-batches; the state is W, V, the exposure's parameters and the means."""
+
+    def __init__(
+        self,
+        exposure: Exposure,
+        priors: Priors,
+        equations: Equations | None,
+        *,
+        polya_gamma: bool,
+        a0: float,
+        epsilon: float,
+    ):
+        self.exposure, self.priors, self.equations = exposure, priors, equations
+        self.polya_gamma, self.a0, self.epsilon = polya_gamma, a0, epsilon
+
+    def start(self, state: State, t: float) -> State:
+        """W, V and exposures of EM with empty means, as after t updates."""
+        V = state["V"]
+        xp = array_namespace(V)
+        n_labels, width = V.shape
+        zeros = lambda *shape: xp.zeros(shape, dtype=V.dtype, device=V.device)
+        if self.polya_gamma:
+            means = {"grams": zeros(width * (width + 1) // 2, n_labels), "B": zeros(*V.shape)}
+        else:
+            means = {"gram": zeros(width, width), "curvature": zeros(n_labels)}
+        W = state["W"]
+        squares = xp.zeros(W.shape[0], dtype=W.dtype, device=W.device)
+        kept = {name: state[name] for name in ("W", "V", *self.exposure.learned)}
+        counts = {"t": zeros(1) + t, "updates": zeros(1)}
+        return kept | means | counts | {"asked": zeros(n_labels), "squares": squares}
+
+    def epoch(self, state: State, batches: Iterable[Block], n: int) -> tuple[State, float]:
+        """One update a batch, and the loss of all batches, each when it was met."""
+        loss, seen = 0.0, 0
+        for b in batches:
+            state, value = self.update(state, b, n)
+            loss, seen = loss - value, seen + b.Y.shape[0]
+        return state, loss / max(seen, 1) * n
+
+    def update(self, state: State, b: Block, n: float) -> tuple[State, float]:
+        """The state after a batch of the n rows, and the batch's log-likelihood before it."""
+        V, W = state["V"], state["W"]
+        xp, size = array_namespace(V), b.Y.shape[0]
+        updates = float(state["updates"][0])
+        gamma = (self.a0 + float(state["t"][0])) ** -self.epsilon
+        weight = max(gamma, 1 / (updates + 1))  # of the batch in a mean that began empty
+        asked = {name: state[name] for name in self.exposure.learned}
+        context = Context(W, V, self.exposure, asked, self.priors.u, self.polya_gamma)
+        U = folded_codes(b, context, _STEPS)
+        new = dict(state)
+        mean = lambda name, value: (1 - weight) * state[name] + (weight / size) * value
+        A = extended(U, V)
+        gram = A.T @ A
+        sums, RtU, total = label_pass((b, U), context, V, leverage(gram, V.dtype))
+        reg = self.priors.of_labels(W.shape[1], V.shape[1], V) / n
+        if self.polya_gamma:
+            grams, B = label_grams((b, U), context, V, slice(0, V.shape[0]))
+            new["grams"], new["B"] = mean("grams", grams), mean("B", B)
+            new["V"] = solved(b.kernels, new["grams"], new["B"], reg)
+        else:
+            new["gram"] = mean("gram", gram)
+            c = xp.astype(sums[2] * (size / total), V.dtype)
+            new["curvature"] = mean("curvature", c)
+            solve = shared_curvature(new["gram"], reg)
+            c = xp.clip(_TRUST * new["curvature"], max=LOGISTIC_BOUND)
+            new["V"] = V + gamma * solve(RtU / size - reg * V, c)
+        new["asked"] = mean("asked", xp.astype(sums[1], V.dtype))
+        if isinstance(self.exposure, PerLabel):
+            new |= self.exposure.updated(n * new["asked"], n, V)
+        squares = _squares(b, V)
+        new["squares"] = (updates * state["squares"] + squares / size) / (updates + 1)
+        new["W"] = W + gamma * self._step_W(b, U, W, new["squares"], squares, n)
+        new["t"], new["updates"] = state["t"] + 1, state["updates"] + 1
+        return new, float(xp.sum(sums[0]))
+
+    def _step_W(
+        self, b: Block, U: Array, W: Array, means: Array, squares: Array, n: float
+    ) -> Array:
+        size, xp = b.Y.shape[0], array_namespace(W)
+        ridge = self.priors.w / self.priors.u / n
+        slope = b.project_t(U - b.project(W)) / size - ridge * W
+        if self.equations is not None:
+            return xp.astype(self.equations.regress(n * slope, n * ridge), W.dtype)
+        extra = ((1 - min(size / n, 1.0)) * means + ridge)[:, None]
+        diagonal = squares[:, None] / size + extra
+        matvec = lambda S: b.project_t(b.project(S)) / size + extra * S
+        precondition = lambda R: R / diagonal
+        return cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
+
+
+def _squares(b: Block, like: Array) -> Array:
+    """Σ_i x_ij² for each feature j."""
+    xp = array_namespace(like)
+    ones = xp.ones((b.Y.shape[0], 1), dtype=like.dtype, device=like.device)
+    if not isinstance(b.X, Sparse):
+        return (b.X * b.X).T @ ones[:, 0]
+    return b.kernels.spmm_t(replace(b.X, data=b.X.data**2), ones)[:, 0]
