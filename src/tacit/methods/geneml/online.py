@@ -150,4 +150,5 @@ def _squares(b: Block, like: Array) -> Array:
     ones = xp.ones((b.Y.shape[0], 1), dtype=like.dtype, device=like.device)
     if not isinstance(b.X, Sparse):
         return (b.X * b.X).T @ ones[:, 0]
-    return b.kernels.spmm_t(replace(b.X, data=b.X.data**2), ones)[:, 0]
+    columns = b.X.transposed
+    return b.kernels.spmm(replace(columns, data=columns.data**2), ones)[:, 0]
