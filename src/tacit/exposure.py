@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from array_api_compat import array_namespace
 
@@ -126,4 +125,4 @@ class Covariates:
         }
 
 
-Exposure = Any  # one of the three
+Exposure = AllAsked | PerLabel | Covariates

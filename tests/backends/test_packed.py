@@ -1,5 +1,7 @@
 """Packed Grams and their solves on every backend against a float64 loop, over random shapes."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -102,3 +104,19 @@ def test_a_matrix_that_is_not_positive_definite_is_one_clear_sentence(backend, p
     args = [backend.asarray(a) for a in (G, np.ones((20, 6)), reg)]
     with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite; use a larger reg$"):
         backend.solve_packed(*args)
+
+
+def test_over_keeps_the_order_of_the_items_and_hands_on_errors(backend, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)  # one in all other tests
+    started = threading.Barrier(2, timeout=20) if type(backend).__name__ == "NumpyBackend" else None
+
+    def work(i):
+        if started is not None and i < 2:
+            started.wait()  # only side by side do the first two get past each other
+        return i * i
+
+    assert backend.over(work, range(7)) == [i * i for i in range(7)]
+    with pytest.raises(ZeroDivisionError):
+        backend.over(lambda i: 1 / i, [2, 1, 0])

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_expit
 from sklearn.metrics import roc_auc_score
 
 import tacit
 from tacit import LEML, GenEML, Labels
+from tacit.backends import block, get_backend
+from tacit.blocks import Rows
 from tacit.files import read_arrays, write_arrays
 from tacit.methods.geneml import online
 from tacit.metrics import precision_at_k
@@ -729,3 +732,21 @@ def test_who_was_asked_is_learned_and_helps_to_rank(embedding, gain):
         correlations.append(np.corrcoef(np.log(on.exposures_), np.log(mu))[0, 1])
     assert np.mean(gains) >= gain
     assert np.mean(correlations) > 0.6
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_squares_are_those_of_the_features_over_the_rows(sparse):
+    X = sp.random_array((30, 6), density=0.3, random_state=0, format="csr")
+    rows = Rows(X if sparse else X.toarray(), Labels.positive_only(np.ones((30, 2), int)))
+    placed = block.place(rows, block.Placement(get_backend("cpu"), "float64", None, True))
+    wanted = np.append((X.toarray() ** 2).sum(0), 30)
+    assert_allclose(online._squares(placed, np.zeros(1)), wanted)
+
+
+def test_a_model_with_label_features_does_not_go_on_online():
+    X, _, said, _ = problem()
+    model = GenEML(**PLAIN).fit(X, said, label_features=features_of_labels())
+    with pytest.raises(ValueError, match='label_features are for inference="em" alone'):
+        model.partial_fit(X, said)
+    with pytest.raises(ValueError, match='online EM and Gibbs are for embedding="free"'):
+        GenEML(embedding="tied", **PLAIN).partial_fit(X, said)

@@ -235,7 +235,7 @@ class GenEML(MultiLabelEstimator):
         from `fit`, in the same process.
         """
         check_params(self)
-        self._check_online(None)
+        self._check_online()
         begun = self._online
         blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y)
         problem = self._problem(blocks, known)
@@ -270,15 +270,16 @@ class GenEML(MultiLabelEstimator):
             )
         return blocks, known
 
-    def _check_online(self, label_features: Any) -> None:
-        if label_features is not None:
+    def _check_online(self) -> None:
+        if self.label_features_ is not None:
             raise ValueError(
-                f'label_features are for inference="em"; got inference="{self.inference}"'
+                'label_features are for inference="em" alone; leave them out for online EM and '
+                "Gibbs, or use fit"
             )
         if self.embedding == "tied" or self.exposure == "covariates":
             raise ValueError(
-                f'inference="{self.inference}" is for embedding="free" and exposure="labels" or '
-                f"None; got embedding={self.embedding!r} and exposure={self.exposure!r}; use "
+                'online EM and Gibbs are for embedding="free" and exposure="labels" or None; got '
+                f"embedding={self.embedding!r} and exposure={self.exposure!r}; use fit with "
                 'inference="em"'
             )
 
@@ -291,7 +292,7 @@ class GenEML(MultiLabelEstimator):
 
     def _fit(self, problem: Problem) -> LowRank:
         if self.inference != "em":
-            self._check_online(self.label_features_)
+            self._check_online()
         if self.inference == "gibbs":
             return self._sampled(problem)
         exposure, equations = self._exposure(problem), self._equations(problem)

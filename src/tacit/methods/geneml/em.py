@@ -30,7 +30,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from tacit.backends import Array
+from tacit.backends import Array, Exposed
 from tacit.backends.block import Block
 from tacit.base import Problem
 from tacit.blocks import Blocks
@@ -54,7 +54,7 @@ LOGISTIC_BOUND = 0.25
 
 @dataclass(frozen=True)
 class Priors:
-    """The precisions of (1), and that of the map from label features to V."""
+    """The precisions of (1)."""
 
     u: float
     v: float
@@ -103,14 +103,14 @@ class EM:
             b = xp.astype(xp.log(rate) - xp.log1p(-rate), W.dtype)
             V = xp.concat([V, b[:, None]], axis=1)
         state = {"W": W, "V": V} | self.exposure.start(V)
-        return state if self.tied else state | {"U": self._stacked(_codes, W)}
+        return state if self.tied else state | {"U": _stacked(self.problem.blocks, _codes, W)}
 
     def step(self, state: State) -> tuple[State, float]:
         state = dict(state)
         if self.tied:
             state["W"] = self._solve_W_tied(state)
         else:
-            state["U"] = self._stacked_of(self._coded(state), _step_codes, self._context(state))
+            state["U"] = _stacked(self._coded(state), _step_codes, self._context(state))
             XtU = self._coded(state).sum(_project_t)
             reg = self.priors.w / self.priors.u
             W = self.equations.regress(XtU, reg, state["W"])
@@ -121,7 +121,7 @@ class EM:
         if isinstance(self.exposure, PerLabel):
             state |= self.exposure.updated(asked, self.problem.n_samples, state["V"])
         elif isinstance(self.exposure, Covariates):
-            slopes = coded.sum(_exposure_slopes, self._context(state))
+            slopes = coded.sum(_exposure_slopes, self._context(state), self.exposure.features)
             n = self.problem.n_samples
             state |= self.exposure.stepped(self._asked(state), slopes, n, self.equations)
         return state, objective
@@ -149,9 +149,8 @@ class EM:
         return {name: state[name] for name in self.exposure.learned}
 
     def _context(self, state: State) -> Context:
-        V = state["V"]
-        return Context(state["W"], V, self.exposure, self._asked(state), self.priors.u,
-                        self.polya_gamma)  # fmt: skip
+        W, V, asked = state["W"], state["V"], self._asked(state)
+        return Context(W, V, self.exposure, asked, self.priors.u, self.polya_gamma)
 
     def _coded(self, state: State) -> Blocks:
         """(block, codes) pairs."""
@@ -162,13 +161,6 @@ class EM:
             parts.append(state["U"][start : start + count])
             start += count
         return self.problem.blocks.zip(parts)
-
-    def _stacked(self, f: Any, *args: Any) -> Array:
-        return self._stacked_of(self.problem.blocks, f, *args)
-
-    def _stacked_of(self, blocks: Blocks, f: Any, *args: Any) -> Array:
-        parts = blocks.sum(f, *args)
-        return array_namespace(parts[0]).concat(parts)
 
     def _solve_V(self, coded: Blocks, state: State) -> tuple[Array, float, Array]:
         """V, the log-likelihood there, and Σ_n p_nl there."""
@@ -210,8 +202,7 @@ class EM:
         xp, shape = array_namespace(W), W.shape
         basis = V[:, : context.rank]
         m, R = xp.linalg.eigh(basis.T @ basis)
-        lever = leverage(basis.T @ basis, V.dtype)
-        weights = xp.sum((basis @ lever) * basis, axis=1)
+        weights = leverages(basis, leverage(basis.T @ basis, V.dtype))
 
         def evaluate(x: Array) -> Climbing:
             W = xp.reshape(x, shape)
@@ -278,8 +269,7 @@ def _raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Arra
     basis = V[:, : context.rank]
     xp = array_namespace(V)
     gram = basis.T @ basis
-    lever = leverage(gram, V.dtype)
-    weights = xp.sum((basis @ lever) * basis, axis=1)
+    weights = leverages(basis, leverage(gram, V.dtype))
     total = max(float(xp.sum(weights)), 1e-30)
     regs = reg * xp.ones(context.rank, dtype=V.dtype, device=V.device)
 
@@ -333,7 +323,7 @@ def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array
 
 def _exposed(
     b: Block, rows: slice, U: Array, V: Array, mu: Array, row_weights: Array, label_weights: Array
-) -> Any:
+) -> Exposed:
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
     F = extended(U, V) @ V.T
     return b.kernels.exposed(F, mu, S, y, rows, row_weights, label_weights)
@@ -366,6 +356,17 @@ def leverage(gram: Array, dtype: Any) -> Array:
     wide = xp.astype(gram, xp.float64)
     eye = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
     return xp.astype(xp.linalg.inv(wide + 1e-3 * eye), dtype)
+
+
+def leverages(A: Array, lever: Array) -> Array:
+    """How much each row of A decides: its quadratic form."""
+    return array_namespace(A).sum((A @ lever) * A, axis=1)
+
+
+def _stacked(blocks: Blocks, f: Any, *args: Any) -> Array:
+    """The arrays that f gives for each block, one below the other."""
+    parts = blocks.sum(f, *args)
+    return array_namespace(parts[0]).concat(parts)
 
 
 def _counts(b: Block) -> list[int]:
@@ -417,7 +418,7 @@ def label_pass(
 
     def piece(rows: slice) -> tuple[Array, Array, float]:
         A = extended(U[rows], V)
-        weights = xp.sum((A @ lever) * A, axis=1)
+        weights = leverages(A, lever)
         at = _exposed(b, rows, U[rows], V, rates(rows), weights, none)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
@@ -457,7 +458,9 @@ def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[fl
     return value, b.project_t(xp.concat(slopes)), curvature
 
 
-def _exposure_slopes(coded: tuple[Block, Array], context: Context) -> tuple[Array, Array]:
+def _exposure_slopes(
+    coded: tuple[Block, Array], context: Context, features: Array
+) -> tuple[Array, Array]:
     """Xᵀ(P - M)F and Σ_n (P - M), with M the exposures."""
     b, U = coded
     V, rates, xp = context.V, context.rates(b), array_namespace(context.V)
@@ -465,7 +468,7 @@ def _exposure_slopes(coded: tuple[Block, Array], context: Context) -> tuple[Arra
     def piece(rows: slice) -> tuple[list[Array], Array]:
         mu = rates(rows)
         p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, mu)
-        return [(p - mu) @ context.exposure.features], xp.sum(p - mu, axis=0)
+        return [(p - mu) @ features], xp.sum(p - mu, axis=0)
 
     parts, totals = reduce(add, b.kernels.over(piece, _chunks(b, V)))
     return b.project_t(xp.concat(parts)), totals
