@@ -746,7 +746,7 @@ def test_squares_are_those_of_the_features_over_the_rows(sparse):
 def test_a_model_with_label_features_does_not_go_on_online():
     X, _, said, _ = problem()
     model = GenEML(**PLAIN).fit(X, said, label_features=features_of_labels())
-    with pytest.raises(ValueError, match='label_features are for inference="em" alone'):
+    with pytest.raises(ValueError, match="partial_fit cannot use label_features; leave them out"):
         model.partial_fit(X, said)
-    with pytest.raises(ValueError, match='online EM and Gibbs are for embedding="free"'):
+    with pytest.raises(ValueError, match='partial_fit is for embedding="free" and exposure'):
         GenEML(embedding="tied", **PLAIN).partial_fit(X, said)

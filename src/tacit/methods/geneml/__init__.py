@@ -235,7 +235,7 @@ class GenEML(MultiLabelEstimator):
         from `fit`, in the same process.
         """
         check_params(self)
-        self._check_online()
+        self._check_free("partial_fit")
         begun = self._online
         blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y)
         problem = self._problem(blocks, known)
@@ -270,16 +270,16 @@ class GenEML(MultiLabelEstimator):
             )
         return blocks, known
 
-    def _check_online(self) -> None:
+    def _check_free(self, asked: str) -> None:
+        """Refuse what only batch EM can do; `asked` is what was asked for in its place."""
         if self.label_features_ is not None:
             raise ValueError(
-                'label_features are for inference="em" alone; leave them out for online EM and '
-                "Gibbs, or use fit"
+                f'{asked} cannot use label_features; leave them out, or use fit with inference="em"'
             )
         if self.embedding == "tied" or self.exposure == "covariates":
             raise ValueError(
-                'online EM and Gibbs are for embedding="free" and exposure="labels" or None; got '
-                f"embedding={self.embedding!r} and exposure={self.exposure!r}; use fit with "
+                f'{asked} is for embedding="free" and exposure="labels" or None; got '
+                f"embedding={self.embedding!r} and exposure={self.exposure!r}; use "
                 'inference="em"'
             )
 
@@ -292,7 +292,7 @@ class GenEML(MultiLabelEstimator):
 
     def _fit(self, problem: Problem) -> LowRank:
         if self.inference != "em":
-            self._check_online()
+            self._check_free(f'inference="{self.inference}"')
         if self.inference == "gibbs":
             return self._sampled(problem)
         exposure, equations = self._exposure(problem), self._equations(problem)
