@@ -40,11 +40,12 @@ def test_eta_is_the_mean_of_a_polya_gamma_variable(z):
     assert_allclose(eta(np.array([z])), series, rtol=1e-2 if z > 10 else 1e-5)
 
 
-def test_eta_of_zero_is_a_quarter_and_it_is_continuous_where_the_series_ends():
+def test_eta_of_zero_is_a_quarter_and_it_is_even_and_exact_near_zero():
     assert_array_equal(eta(np.zeros(2)), 0.25)
     assert eta(np.float32([0.0, 1e-2])).dtype == np.float32
-    z = 1e-2 * (1 + np.array([-1e-12, 0, 1e-12]))
-    assert_allclose(eta(z), np.tanh(5e-3) / 2e-2, rtol=1e-13)
+    z = np.array([1e-300, 1e-12, 1e-6, 1e-2])
+    assert_allclose(eta(z), 0.25 - z**2 / 48 + z**4 / 480, rtol=1e-13)
+    assert_array_equal(eta(-z), eta(z))
 
 
 def test_all_asked_is_one_and_learns_nothing():

@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from tacit.losses import LOSSES
-from tacit.solvers import cg, leading_subspace, tron
+from tacit.solvers import cg, inverse, leading_subspace, tron
 
 
 def spd(eigenvalues, rng):
@@ -261,3 +261,19 @@ def test_in_one_variable_the_points_tried_are_those_of_lin_and_more(start):
     tron(f, np.array([[start]]), gtol=1e-9, max_iter=30, cg_max_iter=5)
     tried = f.seen[1:]
     assert_allclose(tried, by_lin_and_more(f, start, len(tried)), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_inverse_is_that_of_the_matrix_and_symmetric_to_the_last_bit(dtype):
+    A = spd(np.linspace(1, 10, 12), np.random.default_rng(0)).astype(dtype)
+    A = (A + A.T) / 2
+    B = inverse(A)
+    assert B.dtype == dtype
+    assert_allclose(B, np.linalg.inv(A), rtol=1e3 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps)
+    assert_array_equal(B, B.T)
+
+
+def test_the_inverse_is_the_same_with_pytorch():
+    torch = pytest.importorskip("torch")
+    A = spd(np.linspace(1, 10, 12), np.random.default_rng(0))
+    assert_allclose(inverse(torch.asarray(A)).numpy(), inverse(A), rtol=1e-10, atol=1e-14)

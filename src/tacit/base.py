@@ -27,7 +27,7 @@ from tacit.blocks.facts import Facts, facts
 from tacit.files import write_arrays
 from tacit.fitting import Checkpoint, State, descend
 from tacit.labels import Kind, Labels, TopK, as_labels, check_dense
-from tacit.losses import Loss
+from tacit.losses import Probability
 from tacit.metrics import ndcg_at_k
 from tacit.models import LowRank
 from tacit.params import Check, a_bool, a_float, an_int, check_params, one_of
@@ -95,8 +95,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @property
     @abstractmethod
-    def _loss(self) -> Loss:
-        """The loss whose `probability` turns scores into probabilities."""
+    def _loss(self) -> Probability:
+        """What turns scores into probabilities, as a rule the loss."""
 
     @abstractmethod
     def _fit(self, problem: Problem) -> LowRank:
@@ -214,7 +214,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if index is None:
             return self._top_k(X, k, None)
         check_index(index, self.model_.H)
-        blocks = self._blocks(X, self.model_.W.shape[1])
+        blocks = self._blocks(X, self._code_width(self.model_.W))
         parts = [index.search(b.kernels.to_numpy(self._codes(b)), k) for b in blocks]
         return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
 
@@ -267,7 +267,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """The latent code of each row, of shape (n_samples, rank)."""
         X = self._features(X)
         blocks = self._blocks(X, self.model_.W.shape[1])
-        return np.concatenate([b.kernels.to_numpy(self.model_.codes(b)) for b in blocks])
+        return np.concatenate([b.kernels.to_numpy(self._latent(b)) for b in blocks])
 
     @property
     def _n_features_out(self) -> int:
@@ -313,9 +313,6 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_features, n_labels = header["n_features"], header["n_labels"]
         if not all(an_int(at_least=1)[0](size) for size in (n_features, n_labels, W.size)):
             raise ValueError(f"it is of {n_features!r} features and {n_labels!r} labels")
-        wanted = (n_features + self.fit_intercept, n_labels if H is None else W.shape[-1])
-        if W.shape != wanted or (H is not None and H.shape != (n_labels, W.shape[1])):
-            raise ValueError(f"its arrays do not fit {n_features} features and {n_labels} labels")
         if any(a.dtype not in _FLOATS for a in arrays.values()):
             raise ValueError("its arrays are not of floating point")
         for name, shape in self._arrays.items():
@@ -324,6 +321,9 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             if array is not None and not _fits(array.shape, expected):
                 raise ValueError(f"its {name} has shape {array.shape}")
             setattr(self, name, array)
+        wanted = (n_features + self.fit_intercept, n_labels if H is None else W.shape[-1])
+        if W.shape != wanted or (H is not None and H.shape != (n_labels, self._code_width(W))):
+            raise ValueError(f"its arrays do not fit {n_features} features and {n_labels} labels")
         names = {name: np.array(header["names"][name], dtype=object) for name in header["names"]}
         for name, length in (("classes_", n_labels), ("feature_names_in_", n_features)):
             if name in names:
@@ -354,8 +354,16 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             said = _no_labels(X[rows].shape[0], 0) if labels is None else labels[rows]
             yield place(Rows(X[rows], said), placement)
 
-    def _codes(self, block: Block) -> Array:
+    def _latent(self, block: Block) -> Array:
+        """What `transform` gives: the code X W of each row."""
         return self.model_.codes(block)
+
+    def _codes(self, block: Block) -> Array:
+        """What scores are linear in: the scores are codes · Hᵀ."""
+        return self._latent(block)
+
+    def _code_width(self, W: np.ndarray) -> int:
+        return W.shape[1]
 
     def _scores(self, block: Block) -> np.ndarray:
         codes, H = self._codes(block), self.model_.decoder(block.kernels)
@@ -366,7 +374,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ) -> TopK:
         """The k best labels of each row, of those not said already where `labels` are given."""
         parts = []
-        for block in self._blocks(X, self.model_.W.shape[1], labels):
+        for block in self._blocks(X, self._code_width(self.model_.W), labels):
             U, H = (codes or self._codes)(block), self.model_.decoder(block.kernels)
             said = block.Y if block.omega is None else block.omega
             parts.append(block.kernels.top_k(U, H, k, None if labels is None else said))

@@ -24,12 +24,18 @@ from array_api_compat import array_namespace
 
 from tacit.numerics import sigmoid, softplus
 
-__all__ = ["LOSSES", "Logistic", "Loss", "Squared", "SquaredHinge"]
+__all__ = ["LOSSES", "Logistic", "Loss", "Probability", "Squared", "SquaredHinge"]
 
 Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 
 
-class Loss(Protocol):
+class Probability(Protocol):
+    """What a model may ask: how likely a label of score z is true."""
+
+    def probability(self, z: Array) -> Array: ...
+
+
+class Loss(Probability, Protocol):
     """What an objective, a solver and a model may ask of a loss; `bound` is that of ∂²ℓ/∂z²."""
 
     bound: float
@@ -37,7 +43,6 @@ class Loss(Protocol):
     def value(self, y: Array, z: Array) -> Array: ...
     def grad(self, y: Array, z: Array) -> Array: ...
     def hess(self, y: Array, z: Array) -> Array: ...
-    def probability(self, z: Array) -> Array: ...
 
 
 class Squared:

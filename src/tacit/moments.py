@@ -32,7 +32,7 @@ from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.blocks import Blocks
 from tacit.numerics import cache_sized
-from tacit.solvers import cg, cholesky
+from tacit.solvers import cg, cholesky, inverse
 
 __all__ = ["Equations", "Moments", "Products"]
 
@@ -102,13 +102,20 @@ class Moments:
 
     def regress(self, B: Array, reg: float, start: Array | None = None) -> Array:
         """In the precision of B, with the factor kept for the next call."""
-        xp = array_namespace(self.xx)
         key = reg, str(B.dtype)
         if key not in self._factors:
-            system, diagonal = xp.astype(self.xx, B.dtype, copy=True), xp.arange(len(self.xx))
-            system[diagonal, diagonal] += reg
-            self._factors[key] = cholesky(system)
+            self._factors[key] = cholesky(self._ridged(reg, B.dtype))
         return self._factors[key](B)
+
+    def inverse(self, reg: float, dtype: Any) -> Array:
+        """(XᵀX + λI)⁻¹ in the given precision."""
+        return inverse(self._ridged(reg, dtype))
+
+    def _ridged(self, reg: float, dtype: Any) -> Array:
+        xp = array_namespace(self.xx)
+        system, diagonal = xp.astype(self.xx, dtype, copy=True), xp.arange(len(self.xx))
+        system[diagonal, diagonal] += reg
+        return system
 
     def cross(self, H: Array) -> Array:
         return self.xy @ H

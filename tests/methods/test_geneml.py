@@ -12,9 +12,11 @@ from tacit import LEML, GenEML, Labels
 from tacit.backends import block, get_backend
 from tacit.blocks import Rows
 from tacit.files import read_arrays, write_arrays
+from tacit.methods.geneml import em as em_module
 from tacit.methods.geneml import online
 from tacit.metrics import precision_at_k
 from tacit.missing import Exposure, hide
+from tacit.solvers import cg
 
 CURVATURES = ["shared", "polya-gamma"]
 EMBEDDINGS = ["free", "tied"]
@@ -395,6 +397,29 @@ def test_online_em_with_one_batch_of_all_rows_is_a_pass_of_the_plain_loop(
     assert_allclose(got_V[:, :3] @ got_V[:, :3].T, basis @ basis.T, atol=1e-8)
     wanted = W @ basis.T
     assert_allclose(got_W @ got_V[:, :3].T, wanted, atol=1e-8)
+
+
+def test_a_row_with_polya_gamma_weights_takes_few_products(monkeypatch):
+    """A cost: 7; they are 9 without the shared curvature as preconditioner."""
+    X, _, said, _ = problem(n=100, d=40, n_labels=400, rank=30)
+    products = []
+
+    def counted(*args, **kwargs):
+        found = cg(*args, **kwargs)
+        products.append(found.n_products)
+        return found
+
+    monkeypatch.setattr(em_module, "cg", counted)
+    model = GenEML(curvature="polya-gamma", max_iter=3, **PLAIN | {"rank": 30, "reg_u": 0.03})
+    model.fit(X.astype(np.float32), said)
+    assert 1 < max(products) <= 8
+
+
+def test_partial_fit_after_online_em_knows_the_squares_of_all_rows():
+    X, _, said, _ = problem()
+    model = GenEML(inference="online", batch_size=len(X), max_iter=2, **PLAIN).fit(X, said)
+    state, *_ = model._online
+    assert_allclose(state["squares"], np.mean(with_one(X, model) ** 2, axis=0), rtol=1e-10)
 
 
 def test_online_em_with_shared_curvature_and_one_batch_climbs():

@@ -11,7 +11,9 @@ A backend is a handful of kernels, not a copy of NumPy; dense algebra goes throu
     grams(S, A, columns)  Σ_{i: s_ij ≠ 0} s_ij a_i a_iᵀ for each j of some columns of S
     solve_spd(G, B)       x_j = G_j⁻¹ b_j for a batch of symmetric positive definite G_j
     exposed(F, μ, S, …)   F ← p ∘ (y - σ(F)), in place, with its sums; see `Exposed`
-    packed_products(A)    a_j a_jᵀ of each row: lower triangles as columns
+    softmax(F, b, S, …)   F ← w (P - G), in place, and the losses; see `Backend.softmax`
+    log_sum_exp(F, b)     log Σ_j exp(f_ij + b_j) of each row; F may be overwritten
+    adagrad(θ, S, G, ρ)   S ← S + g², θ ← θ - ρ g / (√S + ε), in place, for some rows or all
     packed_grams(A, w)    Σ_j w_ji a_j a_jᵀ for each column i of w: lower triangles, row by row
     solve_packed(G, B, r) x_i = (G_i + diag(r))⁻¹ b_i for packed G_i
     over(f, items)        [f(item), …], side by side where there are cores
@@ -31,6 +33,7 @@ from tacit.backends.sparse import Sparse as Sparse
 
 __all__ = ["Array", "Backend", "Exposed", "Sparse", "get_backend"]
 
+ADAGRAD_EPSILON = 1e-8  # outside the root; the paper does not show where
 Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 
 
@@ -72,7 +75,6 @@ class Backend(Protocol):
     def grams(self, S: Sparse, A: Array, columns: slice, values: Array | None = None) -> Array: ...
     def solve_spd(self, G: Array, B: Array) -> Array: ...
     def over(self, f: Callable, items: Sequence) -> list: ...
-    def packed_products(self, A: Array) -> Array: ...
     def packed_grams(self, A: Array, weights: Array) -> Array: ...
     def solve_packed(self, G: Array, B: Array, reg: Array) -> Array: ...
     def exposed(
@@ -85,6 +87,27 @@ class Backend(Protocol):
         row_weights: Array,
         label_weights: Array,
     ) -> Exposed: ...
+    def softmax(
+        self,
+        F: Array,
+        offset: Array,
+        S: Sparse,
+        omega: Sparse | None,
+        rows: slice,
+        by_count: bool,
+    ) -> tuple[Array, Array]:
+        """The loss w_i (log Σ_j exp h_ij - Σ_j g_ij h_ij) of some rows, and its derivative in h.
+
+        h = F + offset; the sums are over the labels, or over the known entries `omega` only. g is
+        1/ℓ_i on the ℓ_i positives S of a row, w_i is 1 or (`by_count`) ℓ_i; a row without any has
+        neither loss nor derivative. F may be overwritten.
+        """
+        ...
+
+    def log_sum_exp(self, F: Array, offset: Array) -> Array: ...
+    def adagrad(
+        self, theta: Array, S: Array, G: Array, rate: float, rows: Array | None = None
+    ) -> None: ...
     def top_k(self, A: Array, B: Array | None, k: int, skip: Sparse | None) -> Any: ...
 
 

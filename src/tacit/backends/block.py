@@ -12,11 +12,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 
 from tacit.backends import Array, Backend, Sparse
 from tacit.blocks import Rows
 
-__all__ = ["Block", "Placement", "place"]
+__all__ = ["Block", "Placement", "label_counts", "pieces", "place"]
+
+_PIECES = 8  # at least, of a block of many rows, whatever the number of cores
+_LEAST = 2**19  # entries that are worth a thread of their own
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,26 @@ class Block:
     def project_t(self, B: Array) -> Array:
         """Xᵀ B, the adjoint of `project`."""
         return self.kernels.spmm_t(self.X, B)
+
+
+def label_counts(b: Block) -> Array:
+    """How often each label was said, in float64."""
+    like = b.kernels.asarray([[1.0]])
+    xp = array_namespace(like)
+    ones = xp.ones((b.Y.shape[0], 1), dtype=xp.float64, device=like.device)
+    return b.kernels.spmm_t(b.Y, ones)[:, 0]
+
+
+def pieces(b: Block, n_labels: int, flops: int = 1) -> list[slice]:
+    """The rows of a block in pieces: of a size that the backend likes, but enough to share out.
+
+    `flops` is how many times more there is to do for an entry than its score.
+    """
+    n = b.Y.shape[0]
+    most = max(1, min(_PIECES, n * n_labels * flops // _LEAST))
+    size = max(1, min(b.kernels.chunk // max(1, n_labels), -(-n // most)))
+    starts = range(0, max(1, n), size)  # at least one: a block may be empty
+    return [slice(start, min(start + size, n)) for start in starts]
 
 
 def place(rows: Rows, placement: Placement) -> Block:

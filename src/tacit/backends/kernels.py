@@ -143,7 +143,7 @@ def top_k(scores: Any, indices: Any, best: Any) -> None:
 
 
 def _exp(x: Any) -> Any:
-    """exp(x) for |x| ≤ 40 in a form that vectorises in float32; libm's does not."""
+    """exp(x) for |x| ≤ 80 in a form that vectorises in float32; libm's does not."""
 
 
 @overload(_exp, inline="always")
@@ -285,6 +285,101 @@ def observed(
             sums[1, j] += one
             sums[2, j] += abs(f[j]) * row_weights[i]
         row_sums[0, i], row_sums[1, i] = value, curvature
+
+
+@numba.njit(cache=True, fastmath=_REORDER | {"nnan"}, nogil=True)
+def _lifted(f: Any, offset: Any) -> Any:
+    """f + offset in place of f, and its largest."""
+    top = f[0] + offset[0]
+    for j in range(f.shape[0]):
+        f[j] += offset[j]
+        top = max(top, f[j])
+    return top
+
+
+@numba.njit(cache=True, fastmath=_REORDER, nogil=True, error_model="numpy")
+def _exponentials(f: Any, top: Any) -> Any:
+    """exp(f - top) in place of f, and their sum."""
+    total, least = f.dtype.type(0), f.dtype.type(-80)
+    for j in range(f.shape[0]):
+        f[j] = _exp(max(f[j] - top, least))
+        total += f[j]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def log_sum_exp(F: Any, offset: Any, out: Any) -> None:
+    for i in range(F.shape[0]):
+        top = _lifted(F[i], offset)
+        out[i] = top + np.log(_exponentials(F[i], top))
+
+
+@numba.njit(cache=True, fastmath=_REORDER, nogil=True, error_model="numpy")
+def softmax(F: Any, offset: Any, indptr: Any, indices: Any, by_count: bool, losses: Any) -> None:
+    """F ← w (P - G), row by row, and the losses w (log Σ exp h - mean of the positives' h)."""
+    for i in range(F.shape[0]):
+        f, said = F[i], indices[indptr[i] : indptr[i + 1]]
+        count = said.shape[0]
+        if count == 0:
+            f[:] = 0
+            losses[i] = 0
+            continue
+        top = _lifted(f, offset)
+        mean = f.dtype.type(0)
+        for s in range(count):
+            mean += f[said[s]] / count
+        total = _exponentials(f, top)
+        weight = f.dtype.type(count if by_count else 1)
+        losses[i] = weight * (top + np.log(total) - mean)
+        f *= weight / total
+        for s in range(count):
+            f[said[s]] -= weight / count
+
+
+@numba.njit(cache=True, fastmath=_REORDER, nogil=True, error_model="numpy")
+def softmax_known(
+    F: Any,
+    offset: Any,
+    indptr: Any,
+    indices: Any,
+    known_indptr: Any,
+    known_indices: Any,
+    by_count: bool,
+    losses: Any,
+) -> None:
+    """The same over the known entries of each row; R is 0 at the others."""
+    for i in range(F.shape[0]):
+        f, said = F[i], indices[indptr[i] : indptr[i + 1]]
+        known = known_indices[known_indptr[i] : known_indptr[i + 1]]
+        count = said.shape[0]
+        losses[i] = 0
+        if count == 0:
+            f[:] = 0
+            continue
+        kept, mean = f[known] + offset[known], f.dtype.type(0)
+        for s in range(count):
+            mean += (f[said[s]] + offset[said[s]]) / count
+        top = kept.max()
+        total = _exponentials(kept, top)
+        weight = f.dtype.type(count if by_count else 1)
+        losses[i] = weight * (top + np.log(total) - mean)
+        f[:] = 0
+        for s in range(known.shape[0]):
+            f[known[s]] = kept[s] * (weight / total)
+        for s in range(count):
+            f[said[s]] -= weight / count
+
+
+@numba.njit(cache=True, fastmath=_REORDER, nogil=True, error_model="numpy")
+def adagrad(theta: Any, S: Any, G: Any, rows: Any, rate: float, epsilon: float) -> None:
+    """S ← S + g², θ ← θ - ρ g / (√S + ε), where row i of G is row `rows[i]` of the others."""
+    rate, epsilon = theta.dtype.type(rate), theta.dtype.type(epsilon)
+    for i in range(G.shape[0]):
+        r = rows[i] if rows.shape[0] > 0 else i
+        t, s, g = theta[r], S[r], G[i]
+        for j in range(g.shape[0]):
+            s[j] += g[j] * g[j]
+            t[j] -= rate * g[j] / (np.sqrt(s[j]) + epsilon)
 
 
 # Problems that `solve_packed` takes at a time: two AVX2 registers in float32, four in float64, and

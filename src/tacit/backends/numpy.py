@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
-from tacit.backends import Exposed
+from tacit.backends import ADAGRAD_EPSILON, Exposed
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
 
@@ -132,18 +132,10 @@ class NumpyBackend:
             with ThreadPoolExecutor(numba.get_num_threads()) as pool:
                 return list(pool.map(f, items))
 
-    def packed_products(self, A: np.ndarray) -> np.ndarray:
-        columns, (r, k) = np.ascontiguousarray(A.T), A.shape
-        out = np.empty((k * (k + 1) // 2, r), A.dtype)
-        for p in range(k):  # row p of the triangle: the products of column p with 0, …, p
-            start, stop = p * (p + 1) // 2, (p + 1) * (p + 2) // 2
-            np.multiply(columns[p], columns[: p + 1], out=out[start:stop])
-        return out
-
     def packed_grams(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
         size = max(1, _PRODUCT_BYTES // max(A.shape[1] ** 2 * A.itemsize // 2, 1))
         parts = [slice(start, start + size) for start in range(0, max(len(A), 1), size)]
-        return sum(self.packed_products(A[part]) @ weights[part] for part in parts)
+        return sum(_packed_products(A[part]) @ weights[part] for part in parts)
 
     def solve_packed(self, G: np.ndarray, B: np.ndarray, reg: np.ndarray) -> np.ndarray:
         G, B = np.ascontiguousarray(G), np.ascontiguousarray(B, G.dtype)
@@ -174,6 +166,39 @@ class NumpyBackend:
             _kernels().observed(F, indptr, S.indices, y[indptr[0] : indptr[-1]], *rest)
         return Exposed(F, sums[0], sums[1].astype(np.float64))
 
+    def softmax(
+        self,
+        F: np.ndarray,
+        offset: np.ndarray,
+        S: Sparse,
+        omega: Sparse | None,
+        rows: slice,
+        by_count: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        said = S.indptr[rows.start : rows.stop + 1], S.indices
+        losses = np.empty(len(F), F.dtype)
+        if omega is None:
+            _kernels().softmax(F, offset, *said, by_count, losses)
+        else:
+            known = omega.indptr[rows.start : rows.stop + 1], omega.indices
+            _kernels().softmax_known(F, offset, *said, *known, by_count, losses)
+        return F, losses
+
+    def log_sum_exp(self, F: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        out = np.empty(len(F), F.dtype)
+        _kernels().log_sum_exp(F, offset, out)
+        return out
+
+    def adagrad(
+        self,
+        theta: np.ndarray,
+        S: np.ndarray,
+        G: np.ndarray,
+        rate: float,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        _kernels().adagrad(theta, S, G, _EMPTY if rows is None else rows, rate, ADAGRAD_EPSILON)
+
     def top_k(
         self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None
     ) -> TopK:
@@ -190,6 +215,16 @@ class NumpyBackend:
                 scores[owner, skip.indices[pointer[0] : pointer[-1]]] = -np.inf
             _kernels().top_k(scores, indices[rows], best[rows])
         return TopK(indices, best)
+
+
+def _packed_products(A: np.ndarray) -> np.ndarray:
+    """a_j a_jᵀ of each row: lower triangles as columns."""
+    columns, (r, k) = np.ascontiguousarray(A.T), A.shape
+    out = np.empty((k * (k + 1) // 2, r), A.dtype)
+    for p in range(k):  # row p of the triangle: the products of column p with 0, …, p
+        start, stop = p * (p + 1) // 2, (p + 1) * (p + 2) // 2
+        np.multiply(columns[p], columns[: p + 1], out=out[start:stop])
+    return out
 
 
 @cache

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from array_api_compat import array_namespace
 
 __all__ = ["Sparse"]
 
@@ -31,6 +33,14 @@ class Sparse:
     def transposed(self) -> Sparse:
         """The transpose in CSR. A product with it gathers rows, where one with Sᵀ would scatter."""
         return self.kernels.transpose(self)
+
+    @cached_property
+    def occupied(self) -> tuple[Any, Sparse]:
+        """Which rows have entries, and the matrix of those rows alone."""
+        xp = array_namespace(self.indptr)
+        rows = xp.nonzero(self.indptr[1:] > self.indptr[:-1])[0]
+        indptr = xp.concat([self.indptr[rows], self.indptr[-1:]])  # empty rows hold nothing between
+        return rows, replace(self, shape=(rows.shape[0], self.shape[1]), indptr=indptr)
 
     @property
     def nnz(self) -> int:

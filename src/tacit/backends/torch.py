@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from tacit.backends import Exposed
+from tacit.backends import ADAGRAD_EPSILON, Exposed
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
 
@@ -119,16 +119,12 @@ class TorchBackend:
     def over(self, f: Callable, items: Sequence) -> list:
         return [f(item) for item in items]
 
-    def packed_products(self, A: torch.Tensor) -> torch.Tensor:
-        columns = A.T.contiguous()
-        p, q = torch.tril_indices(A.shape[1], A.shape[1], device=self.device)
-        return columns[p] * columns[q]
-
     def packed_grams(self, A: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         size = max(1, _BLOCK_ENTRIES // 4 // max(A.shape[1] ** 2, 1))
         parts = [slice(start, start + size) for start in range(0, max(len(A), 1), size)]
         dtype = torch.promote_types(A.dtype, weights.dtype)
-        products = lambda part: self.packed_products(A[part]).to(dtype)
+        columns, (p, q) = A.T.contiguous(), torch.tril_indices(*[A.shape[1]] * 2, device=A.device)
+        products = lambda part: (columns[p, part] * columns[q, part]).to(dtype)
         return torch.stack([products(part) @ weights[part].to(dtype) for part in parts]).sum(0)
 
     def solve_packed(self, G: torch.Tensor, B: torch.Tensor, reg: torch.Tensor) -> torch.Tensor:
@@ -182,6 +178,50 @@ class TorchBackend:
         by_row = torch.stack([value.sum(1), size @ label_weights])
         by_label = torch.stack([value.sum(0), p.sum(0), row_weights @ size]).double()
         return Exposed(residual, by_row, by_label)
+
+    def softmax(
+        self,
+        F: torch.Tensor,
+        offset: torch.Tensor,
+        S: Sparse,
+        omega: Sparse | None,
+        rows: slice,
+        by_count: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        part = _rows(S, rows)
+        at = _owners(part), part.indices
+        F = F + offset
+        if omega is not None:
+            F = F.masked_fill(self.dense(omega, rows, F.dtype) == 0, -torch.inf)
+        counts = part.indptr.diff().to(F.dtype)
+        share = 1 / counts.clamp(min=1)
+        weight = counts if by_count else (counts > 0).to(F.dtype)
+        means = torch.zeros_like(counts).index_add_(0, at[0], F[at]) * share
+        total = F.logsumexp(1)
+        total = torch.where(counts > 0, total, torch.zeros_like(total))
+        R = torch.exp(F - total[:, None]) * weight[:, None]
+        R = torch.where((counts > 0)[:, None], R, torch.zeros_like(R))
+        R[at] -= (weight * share)[at[0]]
+        return R, weight * (total - means)
+
+    def log_sum_exp(self, F: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+        return (F + offset).logsumexp(1)
+
+    def adagrad(
+        self,
+        theta: torch.Tensor,
+        S: torch.Tensor,
+        G: torch.Tensor,
+        rate: float,
+        rows: torch.Tensor | None = None,
+    ) -> None:
+        if rows is None:
+            S.addcmul_(G, G)
+            theta.addcdiv_(G, S.sqrt().add_(ADAGRAD_EPSILON), value=-rate)
+        else:
+            squares = S[rows].addcmul_(G, G)
+            S[rows] = squares
+            theta[rows] -= rate * G / (squares.sqrt() + ADAGRAD_EPSILON)
 
     def top_k(
         self, A: torch.Tensor, B: torch.Tensor | None, k: int, skip: Sparse | None = None

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tacit.labels import Labels
 
-__all__ = ["Rows", "add"]
+__all__ = ["Rows", "add", "rows_of_fold"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,12 @@ class Rows:
         order = rng.permutation(len(self))
         for start in range(0, len(self), size):
             yield self[order[start : start + size]]
+
+
+def rows_of_fold(rows: Rows, fold: int, cv: int, inside: bool) -> Rows:
+    """The rows of one fold, or all others: every block is dealt out at random, but always alike."""
+    order = np.random.RandomState(0).permutation(len(rows)) % cv
+    return rows[np.flatnonzero((order == fold) == inside)]
 
 
 def add(a: Any, b: Any) -> Any:

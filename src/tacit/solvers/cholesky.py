@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_numpy_namespace
 
-__all__ = ["cholesky"]
+__all__ = ["cholesky", "inverse"]
 
 
 def cholesky(G: Any) -> Callable[[Any], Any]:
@@ -26,3 +26,23 @@ def cholesky(G: Any) -> Callable[[Any], Any]:
 
     factor = torch.linalg.cholesky(G)
     return lambda B: torch.cholesky_solve(B, factor)
+
+
+def inverse(G: Any) -> Any:
+    """G⁻¹ of a symmetric positive definite G.
+
+    For a G that stays while right-hand sides come one small lot after the other: a product runs
+    at several times the rate of two triangular solves, and this costs as much as three factors.
+    """
+    if is_numpy_namespace(array_namespace(G)):
+        import numpy as np
+        from scipy.linalg import cho_factor, get_lapack_funcs
+
+        factor, _ = cho_factor(G.T, lower=True)
+        (potri,) = get_lapack_funcs(("potri",), (factor,))
+        lower, _ = potri(factor, lower=True)
+        lower = np.tril(lower)
+        return lower + np.tril(lower, -1).T
+    import torch
+
+    return torch.cholesky_inverse(torch.linalg.cholesky(G))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
 
-__all__ = ["Climbing", "climb", "shared_curvature"]
+__all__ = ["Climbing", "climb", "leverage", "leverages", "shared_curvature"]
 
 _TRUST = 2.0  # times the mean curvature where a function stands: it may grow within a step
 _BACK = 4.0  # times more curvature after a step that went down
@@ -65,3 +65,16 @@ def climb(
 def _chosen(better: Any, new: Any, old: Any) -> Any:
     xp = array_namespace(new)
     return xp.where(better[:, None] if new.ndim == 2 else better, new, old)
+
+
+def leverage(gram: Any, dtype: Any) -> Any:
+    """The matrix whose quadratic form weighs rows by how much they decide."""
+    xp = array_namespace(gram)
+    wide = xp.astype(gram, xp.float64)
+    eye = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
+    return xp.astype(xp.linalg.inv(wide + 1e-3 * eye), dtype)
+
+
+def leverages(A: Any, lever: Any) -> Any:
+    """How much each row of A decides: its quadratic form."""
+    return array_namespace(A).sum((A @ lever) * A, axis=1)

@@ -332,9 +332,9 @@ class GenEML(MultiLabelEstimator):
             label_features=None if F is None else problem.backend.asarray(_with_one(F, problem)),
         )
 
-    def _updates(self, exposure: Exposure, equations: Equations | None) -> Online:
+    def _updates(self, exposure: Exposure, moments: Moments | None) -> Online:
         return Online(
-            exposure, self._priors(), equations, polya_gamma=self.curvature == "polya-gamma",
+            exposure, self._priors(), moments, polya_gamma=self.curvature == "polya-gamma",
             a0=float(self.a0), epsilon=float(self.epsilon),
         )  # fmt: skip
 

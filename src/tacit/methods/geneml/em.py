@@ -13,8 +13,9 @@ u being 1). Two curvatures lead to the same fixed points:
 - `shared`: u_n + (c_n VᵀV + λ_u I)⁻¹ (Vᵀr_n - λ_u (u_n - Wᵀx_n)), one matrix for all rows up to
   the scale c_n ≤ ¼ (`tacit.solvers.climb`). O(n L k) a step, k² memory.
 - `polya-gamma`, the paper's: with ω = p η(ψ) and κ = y - ½, u_n = (Σ_l ω v_lv_lᵀ + λ_u I)⁻¹
-  (Σ_l (p κ - ω b_l) v_l + λ_u Wᵀx_n). O(n L k²); all Grams of some rows are one matrix product,
-  and those of the labels are made some labels at a time.
+  (Σ_l (p κ - ω b_l) v_l + λ_u Wᵀx_n). The Grams of the labels are one matrix product, O(n L k²),
+  some labels at a time. Those of the rows, needed only here, are not formed: ω varies little, so
+  conjugate gradients with the shared curvature as preconditioner take some eight products O(n L k).
 
 **W step** (free codes): (XᵀX + (λ_w/λ_u) I) W = XᵀU. The paper prints λ_w alone.
 **W step** (tied codes, U = XW): on the bound of (1) in W, as in logistic LEML.
@@ -31,7 +32,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from tacit.backends import Array, Exposed
-from tacit.backends.block import Block
+from tacit.backends.block import Block, label_counts, pieces
 from tacit.base import Problem
 from tacit.blocks import Blocks
 from tacit.blocks.rows import add
@@ -40,13 +41,13 @@ from tacit.fitting import State
 from tacit.methods.leml.squared import leading_labels
 from tacit.moments import Equations, Products
 from tacit.numerics import eta, inner
-from tacit.solvers import Climbing, climb, shared_curvature
+from tacit.solvers import Climbing, cg, climb, leverage, leverages, shared_curvature
 
 __all__ = ["EM", "Context", "Priors", "folded_codes", "label_map"]
 
 _GRAM_ENTRIES = 2**26  # numbers of label Grams at a time: 256 MiB in float32
-_PIECES = 8  # at least, of a block of many rows, whatever the number of cores
-_LEAST = 2**19  # entries that are worth a thread of their own
+_PIECES = 8  # of many problems, for threads to share
+_CG_STEPS = 50  # at most, of a U step with Pólya–Gamma curvature; some eight are taken
 STEPS = 3  # of a block of variables in a pass
 INTERCEPT_REG = 0.01  # b_l ~ N(0, 10²): wide enough for the rarest label
 LOGISTIC_BOUND = 0.25
@@ -98,7 +99,7 @@ class EM:
         scale = xp.sqrt(4 * xp.where(norms > 0, norms, xp.ones_like(norms)))  # for both alike
         W, V = 4 * W / scale, V * scale
         if self.intercept:
-            said = self.problem.blocks.sum(_said)
+            said = self.problem.blocks.sum(label_counts)
             rate = (said + 0.5) / (self.problem.n_samples + 1)
             b = xp.astype(xp.log(rate) - xp.log1p(-rate), W.dtype)
             V = xp.concat([V, b[:, None]], axis=1)
@@ -260,45 +261,64 @@ class Context:
 def folded_codes(b: Block, context: Context, steps: int) -> Array:
     """The codes of rows given what was said of them, from those their features give."""
     XW = b.project(context.W)
-    return _raised(b, XW, XW, context, steps)
+    return raised(b, XW, XW, context, steps)
 
 
-def _raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array:
-    """`steps` U steps."""
-    V, reg, rates = context.V, context.reg, context.rates(b)
-    basis = V[:, : context.rank]
+def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array:
+    """`steps` U steps.
+
+    They are taken in coordinates z, u = B z, in which λ_u I is the identity and VᵀV diagonal: the
+    shared curvature is then a vector for each row, as steps and as preconditioner.
+    """
+    V, rates = context.V, context.rates(b)
     xp = array_namespace(V)
-    gram = basis.T @ basis
-    weights = leverages(basis, leverage(gram, V.dtype))
-    total = max(float(xp.sum(weights)), 1e-30)
-    regs = reg * xp.ones(context.rank, dtype=V.dtype, device=V.device)
+    spectrum, Q = eigen(V[:, : context.rank], context.reg)
+    V = xp.concat([V[:, : context.rank] @ Q, V[:, context.rank :]], axis=1)
+    basis = V[:, : context.rank]
+    # How much each label decides of a row.
+    weights = xp.sum(basis * basis / (spectrum + 1e-3), axis=1)
+    weights = weights / max(float(xp.sum(weights)), 1e-30)
+    solve = lambda S, c: S / (c[:, None] * spectrum + 1)
+    rtol = float(xp.finfo(V.dtype).eps) ** 0.75  # 6e-6 in float32, 2e-12 in float64
+    means = context.reg * (XW @ Q)
+    Z = means if U is XW else context.reg * (U @ Q)
 
     def shared(rows: slice) -> Array:
-        mu, mean = rates(rows), XW[rows]
+        mu, mean = rates(rows), means[rows]
         none = xp.zeros(mean.shape[0], dtype=V.dtype, device=V.device)
 
-        def evaluate(u: Array) -> Climbing:
-            at = _exposed(b, rows, u, V, mu, none, weights)
-            D = u - mean
-            value = at.rows[0] - 0.5 * reg * xp.sum(D * D, axis=1)
-            return Climbing(value, at.residual @ basis - reg * D, at.rows[1] / total, none)
+        def evaluate(z: Array) -> Climbing:
+            at = _exposed(b, rows, z, V, mu, none, weights)
+            D = z - mean
+            value = at.rows[0] - 0.5 * xp.sum(D * D, axis=1)
+            return Climbing(value, at.residual @ basis - D, at.rows[1], none)
 
-        return climb(evaluate, U[rows], solve, LOGISTIC_BOUND, steps)[0]
+        return climb(evaluate, Z[rows], solve, LOGISTIC_BOUND, steps)[0]
 
     def polya_gamma(rows: slice) -> Array:
-        u, mu, mean = U[rows], rates(rows), XW[rows]
+        z, mu, mean = Z[rows], rates(rows), means[rows]
         for _ in range(steps):
-            weight, target = _polya_gamma(b, rows, u, V, mu)
-            grams = products @ weight.T if small else b.kernels.packed_grams(basis, weight.T)
-            u = b.kernels.solve_packed(grams, target @ basis + reg * mean, regs)
-        return u
+            z = polya_gamma_step(z, mu, mean, rows)
+        return z
 
-    if not context.polya_gamma:
-        solve = shared_curvature(gram, regs)
-        return xp.concat(b.kernels.over(shared, _chunks(b, V)))
-    small = basis.shape[0] * (context.rank + 1) ** 2 <= _GRAM_ENTRIES
-    products = b.kernels.packed_products(basis) if small else None
-    return xp.concat(b.kernels.over(polya_gamma, _chunks(b, V, V.shape[1])))
+    def polya_gamma_step(z: Array, mu: Array, mean: Array, rows: slice) -> Array:
+        weight, target = _polya_gamma(b, rows, z, V, mu)
+        scale = weight @ weights
+        matvec = lambda D: (weight * (D @ basis.T)) @ basis + D
+        precondition = lambda S: solve(S, scale)
+        B = target @ basis + mean
+        return cg(matvec, B, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition).x
+
+    f, flops = (polya_gamma, 8) if context.polya_gamma else (shared, 1)
+    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0], flops))) @ Q.T
+
+
+def eigen(basis: Array, reg: float) -> tuple[Array, Array]:
+    """B with Bᵀ(VᵀV)B = diag(w) and Bᵀ(reg I)B = I, and w."""
+    xp = array_namespace(basis)
+    w, Q = xp.linalg.eigh(xp.astype(basis.T @ basis, xp.float64) / reg)
+    to = lambda a: xp.astype(a, basis.dtype)
+    return to(xp.clip(w, min=0.0)), to(Q / reg**0.5)
 
 
 def _polya_gamma(b: Block, rows: slice, U: Array, V: Array, mu: Array) -> tuple[Array, Array]:
@@ -318,7 +338,7 @@ def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array
     if b.omega is not None:
         return b.kernels.dense(b.omega, rows, F.dtype), y
     p = mu / (1 + (1 - mu) * xp.exp(xp.clip(F, min=-40.0, max=40.0)))
-    return y + (1 - y) * p, y
+    return xp.where(y > 0, xp.ones_like(p), p), y
 
 
 def _exposed(
@@ -338,31 +358,6 @@ def extended(U: Array, V: Array) -> Array:
     return xp.concat([U, one], axis=1)
 
 
-def _chunks(b: Block, V: Array, flops: int = 1) -> list[slice]:
-    """Rows of a block in pieces: of a size that the backend likes, but enough to share out.
-
-    `flops` is how many times more there is to do for an entry than its score.
-    """
-    n, n_labels = b.Y.shape[0], max(1, V.shape[0])
-    least = _LEAST // (n_labels * flops)
-    size = max(1, min(b.kernels.chunk // n_labels, max(least, -(-n // _PIECES))))
-    starts = range(0, max(1, n), size)  # at least one: a block may be empty
-    return [slice(start, min(start + size, n)) for start in starts]
-
-
-def leverage(gram: Array, dtype: Any) -> Array:
-    """The matrix whose quadratic form weighs rows by how much they decide."""
-    xp = array_namespace(gram)
-    wide = xp.astype(gram, xp.float64)
-    eye = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
-    return xp.astype(xp.linalg.inv(wide + 1e-3 * eye), dtype)
-
-
-def leverages(A: Array, lever: Array) -> Array:
-    """How much each row of A decides: its quadratic form."""
-    return array_namespace(A).sum((A @ lever) * A, axis=1)
-
-
 def _stacked(blocks: Blocks, f: Any, *args: Any) -> Array:
     """The arrays that f gives for each block, one below the other."""
     parts = blocks.sum(f, *args)
@@ -371,14 +366,6 @@ def _stacked(blocks: Blocks, f: Any, *args: Any) -> Array:
 
 def _counts(b: Block) -> list[int]:
     return [b.Y.shape[0]]
-
-
-def _said(b: Block) -> Array:
-    """How often each label was said, in float64."""
-    like = b.kernels.asarray([[1.0]])
-    xp = array_namespace(like)
-    ones = xp.ones((b.Y.shape[0], 1), dtype=xp.float64, device=like.device)
-    return b.kernels.spmm_t(b.Y, ones)[:, 0]
 
 
 def _codes(b: Block, W: Array) -> list[Array]:
@@ -391,7 +378,7 @@ def _tied(b: Block, W: Array) -> tuple[Block, Array]:
 
 def _step_codes(coded: tuple[Block, Array], context: Context) -> list[Array]:
     b, U = coded
-    return [_raised(b, U, b.project(context.W), context, 1 if context.polya_gamma else STEPS)]
+    return [raised(b, U, b.project(context.W), context, 1 if context.polya_gamma else STEPS)]
 
 
 def _project_t(coded: tuple[Block, Array]) -> Array:
@@ -422,7 +409,7 @@ def label_pass(
         at = _exposed(b, rows, U[rows], V, rates(rows), weights, none)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
-    return reduce(add, b.kernels.over(piece, _chunks(b, V)))
+    return reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
 
 
 def label_grams(
@@ -439,7 +426,7 @@ def label_grams(
         p, y, F = p[:, labels], y[:, labels], F[:, labels]
         return b.kernels.packed_grams(A, p * eta(F)), (p * (y - 0.5)).T @ A
 
-    return reduce(add, b.kernels.over(piece, _chunks(b, V, V.shape[1])))
+    return reduce(add, b.kernels.over(piece, pieces(b, V.shape[0], V.shape[1])))
 
 
 def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[float, Array, float]:
@@ -454,7 +441,7 @@ def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[fl
         total = float(xp.sum(at.rows[1], dtype=xp.float64))
         return float(xp.sum(at.labels[0])), [slope], total
 
-    value, slopes, curvature = reduce(add, b.kernels.over(piece, _chunks(b, V)))
+    value, slopes, curvature = reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
     return value, b.project_t(xp.concat(slopes)), curvature
 
 
@@ -470,5 +457,5 @@ def _exposure_slopes(
         p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, mu)
         return [(p - mu) @ features], xp.sum(p - mu, axis=0)
 
-    parts, totals = reduce(add, b.kernels.over(piece, _chunks(b, V)))
+    parts, totals = reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
     return b.project_t(xp.concat(parts)), totals

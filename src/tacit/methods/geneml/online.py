@@ -37,14 +37,13 @@ from tacit.methods.geneml.em import (
     Context,
     Priors,
     extended,
-    folded_codes,
     label_grams,
     label_pass,
-    leverage,
+    raised,
     solved,
 )
-from tacit.moments import Equations
-from tacit.solvers import cg, shared_curvature
+from tacit.moments import Moments
+from tacit.solvers import cg, leverage, shared_curvature
 
 __all__ = ["Online"]
 
@@ -60,14 +59,15 @@ class Online:
         self,
         exposure: Exposure,
         priors: Priors,
-        equations: Equations | None,
+        moments: Moments | None,
         *,
         polya_gamma: bool,
         a0: float,
         epsilon: float,
     ):
-        self.exposure, self.priors, self.equations = exposure, priors, equations
+        self.exposure, self.priors, self.moments = exposure, priors, moments
         self.polya_gamma, self.a0, self.epsilon = polya_gamma, a0, epsilon
+        self.inverse: Array | None = None  # (XᵀX + (λ_w/λ_u) I)⁻¹, from the first W step on
 
     def start(self, state: State, t: float) -> State:
         """W, V and exposures of EM with empty means, as after t updates."""
@@ -80,7 +80,10 @@ class Online:
         else:
             means = {"gram": zeros(width, width), "curvature": zeros(n_labels)}
         W = state["W"]
-        squares = xp.zeros(W.shape[0], dtype=W.dtype, device=W.device)
+        if self.moments is None:
+            squares = xp.zeros(W.shape[0], dtype=W.dtype, device=W.device)
+        else:
+            squares = xp.astype(xp.linalg.diagonal(self.moments.xx) / self.moments.n, W.dtype)
         kept = {name: state[name] for name in ("W", "V", *self.exposure.learned)}
         counts = {"t": zeros(1) + t, "updates": zeros(1)}
         return kept | means | counts | {"asked": zeros(n_labels), "squares": squares}
@@ -95,20 +98,38 @@ class Online:
 
     def update(self, state: State, b: Block, n: float) -> tuple[State, float]:
         """The state after a batch of the n rows, and the batch's log-likelihood before it."""
-        V, W = state["V"], state["W"]
-        xp, size = array_namespace(V), b.Y.shape[0]
-        updates = float(state["updates"][0])
+        # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
+        [found] = b.kernels.over(lambda b: self._updated(state, b, n), [b])
+        return found
+
+    def _updated(self, state: State, b: Block, n: float) -> tuple[State, float]:
         gamma = (self.a0 + float(state["t"][0])) ** -self.epsilon
-        weight = max(gamma, 1 / (updates + 1))  # of the batch in a mean that began empty
+        weight = max(gamma, 1 / (float(state["updates"][0]) + 1))  # in a mean that began empty
         asked = {name: state[name] for name in self.exposure.learned}
-        context = Context(W, V, self.exposure, asked, self.priors.u, self.polya_gamma)
-        U = folded_codes(b, context, _STEPS)
-        new = dict(state)
+        context = Context(state["W"], state["V"], self.exposure, asked, self.priors.u,
+                          self.polya_gamma)  # fmt: skip
+        XW = b.project(context.W)
+        U = raised(b, XW, XW, context, _STEPS)
+        # The steps of V and W know nothing of each other.
+        step_V = lambda: self._step_V(state, b, U, context, gamma, weight, n)
+        step_W = lambda: self._step_W(state, b, U - XW, gamma, n)
+        (labels, value), features = b.kernels.over(lambda step: step(), [step_V, step_W])
+        counts = {name: state[name] + 1 for name in ("t", "updates")}
+        return state | labels | features | counts, value
+
+    def _step_V(
+        self, state: State, b: Block, U: Array, context: Context, gamma: float, weight: float,
+        n: float,
+    ) -> tuple[State, float]:  # fmt: skip
+        """V, the exposures and their means, and the log-likelihood."""
+        V, size = context.V, b.Y.shape[0]
+        xp = array_namespace(V)
         mean = lambda name, value: (1 - weight) * state[name] + (weight / size) * value
         A = extended(U, V)
         gram = A.T @ A
         sums, RtU, total = label_pass((b, U), context, V, leverage(gram, V.dtype))
-        reg = self.priors.of_labels(W.shape[1], V.shape[1], V) / n
+        reg = self.priors.of_labels(context.rank, V.shape[1], V) / n
+        new: State = {"asked": mean("asked", xp.astype(sums[1], V.dtype))}
         if self.polya_gamma:
             grams, B = label_grams((b, U), context, V, slice(0, V.shape[0]))
             new["grams"], new["B"] = mean("grams", grams), mean("B", B)
@@ -120,28 +141,27 @@ class Online:
             solve = shared_curvature(new["gram"], reg)
             c = xp.clip(_TRUST * new["curvature"], max=LOGISTIC_BOUND)
             new["V"] = V + gamma * solve(RtU / size - reg * V, c)
-        new["asked"] = mean("asked", xp.astype(sums[1], V.dtype))
         if isinstance(self.exposure, PerLabel):
             new |= self.exposure.updated(n * new["asked"], n, V)
-        squares = _squares(b, V)
-        new["squares"] = (updates * state["squares"] + squares / size) / (updates + 1)
-        new["W"] = W + gamma * self._step_W(b, U, W, new["squares"], squares, n)
-        new["t"], new["updates"] = state["t"] + 1, state["updates"] + 1
         return new, float(xp.sum(sums[0]))
 
-    def _step_W(
-        self, b: Block, U: Array, W: Array, means: Array, squares: Array, n: float
-    ) -> Array:
-        size, xp = b.Y.shape[0], array_namespace(W)
-        ridge = self.priors.w / self.priors.u / n
-        slope = b.project_t(U - b.project(W)) / size - ridge * W
-        if self.equations is not None:
-            return xp.astype(self.equations.regress(n * slope, n * ridge), W.dtype)
-        extra = ((1 - min(size / n, 1.0)) * means + ridge)[:, None]
-        diagonal = squares[:, None] / size + extra
-        matvec = lambda S: b.project_t(b.project(S)) / size + extra * S
+    def _step_W(self, state: State, b: Block, D: Array, gamma: float, n: float) -> State:
+        """W, and the mean(x²) where the moments of all rows are not known; D is U - XW."""
+        W, size = state["W"], b.Y.shape[0]
+        ridge = self.priors.w / self.priors.u
+        slope = b.project_t(D) * (n / size) - ridge * W
+        if self.moments is not None:
+            if self.inverse is None:
+                self.inverse = self.moments.inverse(ridge, W.dtype)
+            return {"W": W + gamma * (self.inverse @ slope)}
+        squares, updates = _squares(b, W), float(state["updates"][0])
+        means = (updates * state["squares"] + squares / size) / (updates + 1)
+        extra = (max(n - size, 0.0) * means + ridge)[:, None]
+        diagonal = squares[:, None] * (n / size) + extra
+        matvec = lambda S: b.project_t(b.project(S)) * (n / size) + extra * S
         precondition = lambda R: R / diagonal
-        return cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
+        step = cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
+        return {"W": W + gamma * step, "squares": means}
 
 
 def _squares(b: Block, like: Array) -> Array:

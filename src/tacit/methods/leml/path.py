@@ -26,8 +26,9 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.base import Problem
-from tacit.blocks import Blocks, Rows
+from tacit.blocks import Blocks
 from tacit.blocks.facts import Facts
+from tacit.blocks.rows import rows_of_fold
 from tacit.fitting import State
 from tacit.methods.leml.squared import CompleteSquared, leading_labels
 from tacit.models import LowRank
@@ -250,7 +251,7 @@ class _Fold:
 
 
 def _fold(estimator: LEML, blocks: Blocks, known: Facts, fold: int, cv: int) -> _Fold:
-    problem = estimator._problem(blocks.map(_rows_of_fold, fold, cv, True), known)
+    problem = estimator._problem(blocks.map(rows_of_fold, fold, cv, True), known)
     n_entries = float(problem.blocks.sum(_n_entries))
     if n_entries == 0:
         raise ValueError(
@@ -259,16 +260,10 @@ def _fold(estimator: LEML, blocks: Blocks, known: Facts, fold: int, cv: int) -> 
     return _Fold(
         problem=problem,
         held=estimator._equations(problem),
-        rest=lambda: blocks.map(_rows_of_fold, fold, cv, False),
+        rest=lambda: blocks.map(rows_of_fold, fold, cv, False),
         known=known,
         n_entries=n_entries,
     )
-
-
-def _rows_of_fold(rows: Rows, fold: int, cv: int, inside: bool) -> Rows:
-    """The rows of one fold, or all others: every block is dealt out at random, but always alike."""
-    order = np.random.RandomState(0).permutation(len(rows)) % cv
-    return rows[np.flatnonzero((order == fold) == inside)]
 
 
 def _n_entries(b: Any) -> int:
