@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit import LEML, GenEML
-from tacit.baselines import BinaryRelevance, Popularity, Ridge
+from tacit import LEML, SEM, GenEML
+from tacit.baselines import NNML, BinaryRelevance, Popularity, Ridge
 from tacit.saved import METHODS
 from tacit.testing import CHECKS
 
@@ -20,9 +20,13 @@ TIGHT = [
     GenEML(rank=3, tol=0, max_iter=4, random_state=0),
     GenEML(rank=3, tol=0, max_iter=4, random_state=0, curvature="polya-gamma"),
     GenEML(rank=3, tol=0, max_iter=4, random_state=0, embedding="tied", exposure="covariates"),
+    SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0),
+    SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0, beta=0.1, updates="one-pass"),
+    SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0, head="kernel", n_components=30),
     BinaryRelevance(reg=0.3, tol=1e-12),
     BinaryRelevance(loss="logistic", reg=0.3, tol=1e-12),
     BinaryRelevance(loss="squared_hinge", reg=0.3, tol=1e-12),
+    NNML(rank=5, dropout=0, tol=0, max_iter=4, batch_size=100, random_state=0),
     Popularity(),
     Ridge(reg=0.3),
 ]
@@ -76,11 +80,20 @@ class GenEMLOnDigits(OnDigits, GenEML):
         return super().partial_fit(X, _as_labels(y))
 
 
+class SEMOnDigits(OnDigits, SEM):
+    def partial_fit(self, X, y):
+        return super().partial_fit(X, _as_labels(y))
+
+
 class RidgeOnDigits(OnDigits, Ridge):
     pass
 
 
 class BinaryRelevanceOnDigits(OnDigits, BinaryRelevance):
+    pass
+
+
+class NNMLOnDigits(OnDigits, NNML):
     pass
 
 
@@ -97,9 +110,11 @@ def expected_failures(estimator):
     [
         LEMLOnDigits(rank=2, max_iter=5),
         GenEMLOnDigits(rank=2, max_iter=3),
+        SEMOnDigits(rank=2, max_iter=3),
         RidgeOnDigits(),
         BinaryRelevanceOnDigits(),
         BinaryRelevanceOnDigits(loss="logistic"),
+        NNMLOnDigits(rank=20, max_iter=3),
         PopularityOnDigits(),
     ],
     expected_failed_checks=expected_failures,

@@ -88,6 +88,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     _checks: ClassVar[dict[str, Check]] = {}
     _kinds: ClassVar[tuple[Kind, ...]] = ("complete",)  # that it takes; a 0/1 matrix is the first
+    _in_batches: ClassVar[bool] = False  # whether `fit` goes by mini-batches, and so by blocks
     # What prediction needs beside the model: numbers, and arrays (or None) by their shape, in which
     # "d" is the number of weights a code has, "L" that of labels, and "*" any number.
     _learned: ClassVar[tuple[str, ...]] = ()
@@ -187,7 +188,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability that each label is true, as well as the method can know it."""
-        return self._loss.probability(self.decision_function(X))
+        scores = self.decision_function(X)
+        return self._loss.probability(scores)
 
     def predict(self, X: Any) -> sp.csr_array:
         """CSR indicator: the `k` best labels of a row, or all of probability above `threshold`."""

@@ -197,10 +197,8 @@ class TorchBackend:
         share = 1 / counts.clamp(min=1)
         weight = counts if by_count else (counts > 0).to(F.dtype)
         means = torch.zeros_like(counts).index_add_(0, at[0], F[at]) * share
-        total = F.logsumexp(1)
-        total = torch.where(counts > 0, total, torch.zeros_like(total))
-        R = torch.exp(F - total[:, None]) * weight[:, None]
-        R = torch.where((counts > 0)[:, None], R, torch.zeros_like(R))
+        total = torch.where(counts > 0, F.logsumexp(1), torch.zeros_like(counts))
+        R = torch.where((counts > 0)[:, None], F.softmax(1) * weight[:, None], 0.0)
         R[at] -= (weight * share)[at[0]]
         return R, weight * (total - means)
 

@@ -1,2 +1,3 @@
 from tacit.methods.geneml import GenEML as GenEML
 from tacit.methods.leml import LEML as LEML
+from tacit.methods.sem import SEM as SEM

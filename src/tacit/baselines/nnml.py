@@ -1,0 +1,187 @@
+"""NNML: one hidden layer and a sigmoid for each label (Nam, Kim, Loza Mencía, Gurevych, Fürnkranz).
+
+    U = max(0, XW),    Z = U Vᵀ + 1bᵀ,    J = Σ_{(i, j) ∈ Ω} log(1 + exp(-t_ij z_ij))          (1)
+
+with t = 2y - 1, and Ω the known entries, all of them where labels are complete. Silence among
+complete labels is a no. Units are silent at random while it learns (`dropout`),
+
+    u_ih ← m_ih u_ih / (1 - p),    P(m_ih = 0) = p,                                            (2)
+
+which is all that keeps it from learning the rows by heart. There is no ranking in (1): the paper's
+point is that cross-entropy, label by label, ranks better than a loss over pairs of labels.
+
+**Fitting**: AdaGrad on mini-batches, W, V and b from one pass (`tacit.networks`), with b at each
+label's log-odds to begin with. **Cost** of a pass: O(nnz(X) rank + n L rank), masked or not.
+
+The paper learns a threshold for each row from its scores; here `predict` has `threshold` and `k`.
+
+Reference: J. Nam, J. Kim, E. Loza Mencía, I. Gurevych and J. Fürnkranz. Large-scale multi-label
+text classification: revisiting neural networks. ECML PKDD 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from tacit.backends import Array
+from tacit.backends.block import Block, label_counts
+from tacit.base import MultiLabelEstimator, Problem, shared_checks
+from tacit.fitting import State
+from tacit.losses import LOSSES, Loss
+from tacit.models import LowRank
+from tacit.networks import Network
+from tacit.params import a_float, an_int
+
+__all__ = ["NNML"]
+
+
+class NNML(MultiLabelEstimator):
+    """A network of one hidden layer with cross-entropy, for complete and masked labels.
+
+    Parameters
+    ----------
+    rank : int, default=1000
+        Hidden units: the length of the code max(0, Wᵀx).
+    dropout : float, default=0.5
+        The p of (2), from 0 (none) to below 1.
+    rate : float, default=0.03
+        AdaGrad's ρ: about how far the first step moves every number.
+    batch_size : int, default=200
+        Rows of a batch.
+    max_iter : int, default=30
+        Most passes over the rows.
+    tol : float, default=1e-3
+        Stop once a pass lowers the objective by no more than `tol` times its value.
+    normalize : {"l2", None}, default="l2"
+        Scale the rows of X to unit length.
+    fit_intercept : bool, default=True
+        Add a constant feature. b is there in any case.
+    threshold, k : float, int or None, default=0.5, None
+        What `predict` says yes to: the k best labels or, with k None, those of probability above
+        threshold.
+    device : str, default="cpu"
+        "cpu" (NumPy and Numba), "cuda", "cuda:1", … or "torch" (PyTorch on the CPU).
+    random_state : int, RandomState or None, default=None
+        Draws the start, the batches and the silent units.
+    verbose : bool, default=False
+        Show a progress bar with the objective.
+
+    Attributes
+    ----------
+    model_ : LowRank
+        W, and [V, b] as H.
+    history_ : list of float
+        The objective (1) after each pass, with no unit silent.
+    classes_ : ndarray
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    One label is the exclusive or of two features, which no linear model knows:
+
+    >>> import numpy as np
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> Y = np.array([[0, 1], [1, 1], [1, 1], [0, 0]])
+    >>> model = NNML(50, dropout=0, rate=0.1, max_iter=200, normalize=None, random_state=0)
+    >>> model.fit(X, Y).predict(X).toarray()
+    array([[0, 1],
+           [1, 1],
+           [1, 1],
+           [0, 0]], dtype=int8)
+    """
+
+    _kinds = ("complete", "masked")
+    _in_batches = True
+    _checks = {
+        "rank": an_int(at_least=1),
+        "dropout": (
+            lambda v: a_float(at_least=0)[0](v) and v < 1,
+            "a number of at least 0 and below 1",
+        ),
+        "rate": a_float(above=0),
+        "batch_size": an_int(at_least=1),
+        "max_iter": an_int(at_least=1),
+        "tol": a_float(at_least=0),
+        **shared_checks(),
+    }
+
+    def __init__(
+        self,
+        rank: int = 1000,
+        *,
+        dropout: float = 0.5,
+        rate: float = 0.03,
+        batch_size: int = 200,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        normalize: Literal["l2"] | None = "l2",
+        fit_intercept: bool = True,
+        threshold: float = 0.5,
+        k: int | None = None,
+        device: str = "cpu",
+        random_state=None,
+        verbose: bool = False,
+    ):
+        self.rank = rank
+        self.dropout = dropout
+        self.rate = rate
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.k = k
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _loss(self) -> Loss:
+        return LOSSES["logistic"]
+
+    def _fit(self, problem: Problem) -> LowRank:
+        network = Network("relu", "logistic", float(self.rate), dropout=float(self.dropout))
+        yes, known = problem.blocks.sum(_counts)
+        seed = int(problem.rng.randint(2**31))
+        every_label = np.empty(0)  # none is drawn, so none needs a frequency
+
+        def start() -> State:
+            state = network.start(problem, self.rank, yes, known)
+            return state | {"epochs": array_namespace(yes).zeros_like(state["b"][:1])}
+
+        def step(state: State) -> tuple[State, float]:
+            turn = seed + int(state["epochs"][0])
+            batches = problem.batches(self.batch_size, turn)
+            new, _ = network.epoch(state, batches, every_label, turn)
+            # The loss that `epoch` gives has silent units: noise, which would end a fit by chance.
+            J = float(problem.blocks.sum(network.value, new))
+            return new | {"epochs": state["epochs"] + 1}, J
+
+        state = problem.descend(start, step)
+        W, V, b = (problem.backend.to_numpy(state[name]) for name in ("W", "V", "b"))
+        return LowRank(W, np.hstack([V, b[:, None]]))
+
+    def _code_width(self, W: np.ndarray) -> int:
+        return W.shape[1] + 1
+
+    def _latent(self, block: Block) -> Array:
+        A = super()._latent(block)
+        return array_namespace(A).clip(A, min=0.0)
+
+    def _codes(self, block: Block) -> Array:
+        """[U, 1], so that codes · [V, b]ᵀ = Z."""
+        U = self._latent(block)
+        xp = array_namespace(U)
+        return xp.concat([U, xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)], axis=1)
+
+
+def _counts(b: Block) -> tuple[Array, Array]:
+    """How often each label was said yes, and how often it was said at all."""
+    yes = label_counts(b)
+    ones = array_namespace(yes).ones((b.Y.shape[0], 1), dtype=yes.dtype, device=yes.device)
+    n_rows = array_namespace(yes).full_like(yes, b.Y.shape[0])
+    return yes, n_rows if b.omega is None else b.kernels.spmm_t(b.omega, ones)[:, 0]

@@ -1,0 +1,251 @@
+"""One hidden layer between features and labels, trained by AdaGrad on mini-batches.
+
+    H = a(XW) Vᵀ + 1bᵀ                                                                         (1)
+
+for losses that couple the labels of a row, and so fit neither `tacit.risk` nor `tacit.moments`:
+SEM has a = σ and a softmax over the labels, NNML a = ReLU and a sigmoid for each. With R the
+derivative of the loss in H and U = a(XW),
+
+    ∇W = Xᵀ(a' ∘ RV),    ∇V = RᵀU,    ∇b = Rᵀ1,                                                (2)
+    S ← S + g²,    θ ← θ - ρ g / (√S + ε),   entry by entry.                                   (3)
+
+A batch either takes the three steps in turn, each at what the last one left (Gauss–Seidel, three
+times R), or all of them from one R.
+
+**Sparse features.** Rows of W whose feature no row of the batch has are neither read nor written:
+∇W is formed for the others only, and so is S.
+
+**Some of the labels.** With `beta`, a batch sees its own positives and about β times as many labels
+drawn by their frequency, one set 𝓛 for all its rows, so that everything stays a matrix product.
+They are drawn with replacement and counted once, and how many are drawn is Poisson with mean
+N = β · (positives of the batch): label j is then in 𝓛 with probability π_j = 1 - exp(-N q_j), one
+coin a label whatever β is. `log_q` takes log π_j from the score of a label that is no positive of
+the batch, which makes Σ_𝓛 exp(h) an unbiased estimate of the sum over all labels ever said. When
+𝓛 would be more than half of the labels, all are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from tacit.backends import Array, Sparse
+from tacit.backends.block import Block, pieces
+from tacit.base import Problem
+from tacit.fitting import State
+from tacit.numerics import sigmoid
+
+__all__ = ["Network"]
+
+_WORTH_HALVING = 2**18  # scores of a batch that are worth two threads
+_START = 0.1  # standard deviation of the first W
+
+
+class _Labels(NamedTuple):
+    """Which labels a batch sees (None: all), its positives and known entries among them."""
+
+    chosen: Array | None
+    Y: Sparse
+    omega: Sparse | None
+    y: Array | None
+    offset: Array | None  # -log π
+
+
+@dataclass(frozen=True)
+class Network:
+    """The layer (1), its loss, and how it learns."""
+
+    activation: Literal["sigmoid", "relu"]
+    loss: Literal["softmax", "logistic"]
+    rate: float
+    in_turn: bool = False
+    by_count: bool = False
+    beta: float | None = None
+    log_q: bool = False
+    dropout: float = 0.0
+
+    def start(self, problem: Problem, rank: int, counts: Array, n: float) -> State:
+        """A small random W, V = 0, and each label's log-odds (softmax: log-frequency) as b.
+
+        W alone tells the codes apart; with V = 0 only the data tell the labels apart.
+        """
+        W = _START * problem.normal(problem.n_features, rank)
+        xp = array_namespace(W)
+        V = xp.zeros((problem.n_labels, rank), dtype=W.dtype, device=W.device)
+        rate = (counts + 0.5) / (n + 1)
+        b = xp.log(rate) if self.loss == "softmax" else xp.log(rate) - xp.log1p(-rate)
+        theta = {"W": W, "V": V, "b": xp.astype(b, W.dtype)}
+        squares = {f"{name}²": xp.zeros_like(value) for name, value in theta.items()}
+        return theta | squares
+
+    def epoch(
+        self, state: State, batches: Iterable[Block], frequency: np.ndarray, seed: int
+    ) -> tuple[State, float]:
+        """One update a batch, and the loss of all batches, each when it was met."""
+        xp, rng = array_namespace(state["W"]), np.random.default_rng(seed)
+        state = {name: xp.asarray(value, copy=True) for name, value in state.items()}
+        loss = 0.0
+        for b in batches:
+            loss += self.update(state, b, frequency, rng)
+        return state, loss
+
+    def update(
+        self, state: State, b: Block, frequency: np.ndarray, rng: np.random.Generator
+    ) -> float:
+        """Change `state` by a batch, and return the loss of the batch before that."""
+        # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
+        [loss] = b.kernels.over(lambda b: self._updated(state, b, frequency, rng), [b])
+        return loss
+
+    def _updated(
+        self, state: State, b: Block, frequency: np.ndarray, rng: np.random.Generator
+    ) -> float:
+        labels, keep = self._labels(b, frequency, rng), self._keep(b, state, rng)
+        U, slope = self._hidden(b, state, keep)
+        R, loss, RV = self._residual(b, U, state, labels, back=True)
+        self._step(state, "W", *_features_gradient(b, slope * RV), b)
+        if self.in_turn:
+            U, _ = self._hidden(b, state, keep)
+            R, *_ = self._residual(b, U, state, labels)
+        self._step_V(state, R, U, labels, b)
+        if self.in_turn:
+            R, *_ = self._residual(b, U, state, labels)
+        xp = array_namespace(U)
+        slope_b = sum(xp.sum(part, axis=0) for part in R)
+        self._step(state, "b", labels.chosen, slope_b, b)
+        return loss
+
+    def value(self, b: Block, state: State) -> float:
+        """The loss of some rows over all labels, without dropout."""
+        U, _ = self._hidden(b, state, None)
+        every = _Labels(None, b.Y, b.omega, b.y, None)
+        loss = lambda rows: self._of_rows(b, U, state, every, rows)[1]
+        return sum(b.kernels.over(loss, pieces(b, b.Y.shape[1])))
+
+    # The pieces of a step
+
+    def _hidden(self, b: Block, state: State, keep: Array | None) -> tuple[Array, Array]:
+        """U and its derivative in XW."""
+        return self.hidden(b.project(state["W"]), keep)
+
+    def hidden(self, Z: Array, keep: Array | None = None) -> tuple[Array, Array]:
+        xp = array_namespace(Z)
+        if self.activation == "sigmoid":
+            U = sigmoid(Z)
+            return U, U * (1 - U)
+        slope = xp.astype(Z > 0, Z.dtype)
+        slope = slope if keep is None else slope * keep
+        return Z * slope, slope
+
+    def _keep(self, b: Block, state: State, rng: np.random.Generator) -> Array | None:
+        if not self.dropout:
+            return None
+        W = state["W"]
+        kept = rng.random((b.Y.shape[0], W.shape[1])) >= self.dropout
+        return array_namespace(W).astype(b.kernels.asarray(kept), W.dtype) / (1 - self.dropout)
+
+    def _labels(self, b: Block, frequency: np.ndarray, rng: np.random.Generator) -> _Labels:
+        everything = _Labels(None, b.Y, b.omega, b.y, None)
+        if self.beta is None:
+            return everything
+        mine = b.kernels.to_numpy(b.Y.indices)
+        share = -np.expm1(-self.beta * len(mine) * frequency)
+        inside = rng.random(len(share)) < share
+        inside[mine] = True
+        if 2 * np.count_nonzero(inside) > len(inside):
+            return everything
+        place = np.cumsum(inside) - 1  # among the chosen
+        chosen = np.flatnonzero(inside)
+        offset = None
+        if self.log_q:
+            share[mine] = 1
+            offset = b.kernels.asarray(-np.log(share[chosen]))
+        asarray, n_chosen = b.kernels.asarray, len(chosen)
+        Y = _renumbered(b.Y, asarray(place.astype(np.int32)), n_chosen)
+        if b.omega is None:
+            return _Labels(asarray(chosen), Y, None, None, offset)
+        omega, known = _those(b.omega, asarray(inside))
+        omega = _renumbered(omega, asarray(place.astype(np.int32)), n_chosen)
+        return _Labels(asarray(chosen), Y, omega, b.y[known], offset)
+
+    def _residual(
+        self, b: Block, U: Array, state: State, labels: _Labels, *, back: bool = False
+    ) -> tuple[list[Array], float, Array]:
+        """R in two pieces of rows or one, the loss, and (`back`) R V."""
+        n, n_labels = labels.Y.shape
+        if labels.chosen is not None:
+            state = {name: state[name][labels.chosen] for name in ("V", "b")}
+        half = -(-n // 2) if n * n_labels >= _WORTH_HALVING else n
+        rows = [slice(0, half), slice(half, n)] if half < n else [slice(0, n)]
+
+        def piece(rows: slice) -> tuple[Array, float, Array]:
+            R, loss = self._of_rows(b, U, state, labels, rows)
+            return R, loss, R @ state["V"] if back else U[:0]
+
+        R, losses, RV = zip(*b.kernels.over(piece, rows))
+        return list(R), sum(losses), array_namespace(U).concat(list(RV))
+
+    def _of_rows(
+        self, b: Block, U: Array, state: State, labels: _Labels, rows: slice
+    ) -> tuple[Array, float]:
+        """R of some rows, and their loss."""
+        V, offset = state["V"], state["b"]
+        xp = array_namespace(V)
+        if labels.offset is not None:
+            offset = offset + xp.astype(labels.offset, V.dtype)
+        F = U[rows] @ V.T
+        if self.loss == "softmax":
+            R, losses = b.kernels.softmax(F, offset, labels.Y, labels.omega, rows, self.by_count)
+        else:
+            S, y = (labels.Y, None) if labels.omega is None else (labels.omega, labels.y)
+            ones = xp.ones((1, V.shape[0]), dtype=V.dtype, device=V.device)
+            weights = xp.zeros(max(F.shape), dtype=V.dtype, device=V.device)
+            at = b.kernels.exposed(F + offset, ones, S, y, rows,
+                                   weights[: F.shape[0]], weights[: V.shape[0]])  # fmt: skip
+            R, losses = -at.residual, -at.rows[0]
+        return R, float(xp.sum(losses, dtype=xp.float64))
+
+    def _step_V(self, state: State, R: list[Array], U: Array, labels: _Labels, b: Block) -> None:
+        """Label by label, so that each thread has labels of its own."""
+        starts = [0, R[0].shape[0]]
+        gradient = lambda part: sum(
+            r[:, part].T @ U[start : start + r.shape[0]] for r, start in zip(R, starts)
+        )
+        if labels.chosen is not None:
+            self._step(state, "V", labels.chosen, gradient(slice(None)), b)
+            return
+        V, S = state["V"], state["V²"]
+        half = -(-V.shape[0] // 2)
+        parts = [slice(0, half), slice(half, None)] if len(R) > 1 else [slice(None)]
+        step = lambda part: b.kernels.adagrad(V[part], S[part], gradient(part), self.rate, None)
+        b.kernels.over(step, parts)
+
+    def _step(self, state: State, name: str, rows: Array | None, G: Array, b: Block) -> None:
+        theta, S = state[name], state[f"{name}²"]
+        if theta.ndim == 1:
+            theta, S, G = theta[:, None], S[:, None], G[:, None]
+        b.kernels.adagrad(theta, S, G, self.rate, rows)
+
+
+def _features_gradient(b: Block, D: Array) -> tuple[Array | None, Array]:
+    """Which features some row has (None: all), and their rows of XᵀD."""
+    if not isinstance(b.X, Sparse):
+        return None, b.project_t(D)
+    features, columns = b.X.transposed.occupied
+    return features, b.kernels.spmm(columns, D)
+
+
+def _renumbered(S: Sparse, place: Array, width: int) -> Sparse:
+    return Sparse((S.shape[0], width), S.indptr, place[S.indices], None, S.kernels)
+
+
+def _those(S: Sparse, inside: Array) -> tuple[Sparse, Array]:
+    """The entries of a pattern in some columns, and which they were."""
+    xp = array_namespace(S.indices)
+    kept = inside[S.indices]
+    before = xp.cumulative_sum(xp.astype(kept, xp.int64), include_initial=True)
+    return Sparse(S.shape, before[S.indptr], S.indices[kept], None, S.kernels), kept
