@@ -41,7 +41,7 @@ from tacit.numerics import sigmoid
 
 __all__ = ["Network"]
 
-_WORTH_HALVING = 2**18  # scores of a batch that are worth two threads
+_WORTH_HALVING = 2**16  # scores of a batch that are worth two threads
 _START = 0.1  # standard deviation of the first W
 
 
@@ -211,17 +211,18 @@ class Network:
 
     def _step_V(self, state: State, R: list[Array], U: Array, labels: _Labels, b: Block) -> None:
         """Label by label, so that each thread has labels of its own."""
+        V, S, n_labels = state["V"], state["V²"], R[0].shape[1]
         starts = [0, R[0].shape[0]]
-        gradient = lambda part: sum(
-            r[:, part].T @ U[start : start + r.shape[0]] for r, start in zip(R, starts)
-        )
-        if labels.chosen is not None:
-            self._step(state, "V", labels.chosen, gradient(slice(None)), b)
-            return
-        V, S = state["V"], state["V²"]
-        half = -(-V.shape[0] // 2)
-        parts = [slice(0, half), slice(half, None)] if len(R) > 1 else [slice(None)]
-        step = lambda part: b.kernels.adagrad(V[part], S[part], gradient(part), self.rate, None)
+        half = -(-n_labels // 2)
+        parts = [slice(0, half), slice(half, n_labels)] if len(R) > 1 else [slice(0, n_labels)]
+
+        def step(part: slice) -> None:
+            G = sum(r[:, part].T @ U[start : start + r.shape[0]] for r, start in zip(R, starts))
+            if labels.chosen is None:
+                b.kernels.adagrad(V[part], S[part], G, self.rate)
+            else:
+                b.kernels.adagrad(V, S, G, self.rate, labels.chosen[part])
+
         b.kernels.over(step, parts)
 
     def _step(self, state: State, name: str, rows: Array | None, G: Array, b: Block) -> None:

@@ -107,9 +107,9 @@ def test_a_matrix_that_is_not_positive_definite_is_one_clear_sentence(backend, p
 
 
 def test_over_keeps_the_order_of_the_items_and_hands_on_errors(backend, monkeypatch):
-    import numba
+    from tacit.backends import numpy as module
 
-    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)  # one in all other tests
+    monkeypatch.setattr(module._scope, "threads", 2, raising=False)  # one in all other tests
     started = threading.Barrier(2, timeout=20) if type(backend).__name__ == "NumpyBackend" else None
 
     def work(i):

@@ -20,7 +20,7 @@ from tacit.blocks import Rows
 __all__ = ["Block", "Placement", "label_counts", "pieces", "place"]
 
 _PIECES = 8  # at least, of a block of many rows, whatever the number of cores
-_LEAST = 2**19  # entries that are worth a thread of their own
+_LEAST = 2**16  # entries that are worth a thread of their own
 
 
 @dataclass(frozen=True)

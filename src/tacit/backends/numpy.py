@@ -6,8 +6,11 @@ machine's own. Numba is imported on the first sparse product, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -110,27 +113,34 @@ class NumpyBackend:
     def solve_spd(self, G: np.ndarray, B: np.ndarray) -> np.ndarray:
         # BLAS would put all its threads on one small matrix after the other, and they would wait
         # for each other most of the time: here every thread has matrices of its own.
-        import numba
-
         solve = lambda part: np.linalg.solve(G[part], B[part][..., None])[..., 0]
-        cuts = np.linspace(0, len(G), numba.get_num_threads() + 1).astype(int)
+        cuts = np.linspace(0, len(G), _threads() + 1).astype(int)
         parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
-        if len(parts) < 2:
-            with _blas().limit(limits=1):
-                return solve(slice(None))
-        with _blas().limit(limits=1), ThreadPoolExecutor(len(parts)) as pool:
-            return np.concatenate(list(pool.map(solve, parts)))
+        return np.concatenate(self.over(solve, parts or [slice(None)]))
 
     def over(self, f: Callable, items: Sequence) -> list:
-        # Each thread of ours takes items with a BLAS of one thread. BLAS's own threads would spin
-        # for a while after each product and keep the cores from the work between products.
-        import numba
+        # Each thread of ours takes items, with one thread for BLAS and one for Numba. Theirs would
+        # spin for milliseconds after each call and keep the cores from the work between the calls.
+        # A single item may share its own items out; those of many have a thread each already.
+        threads = _threads()
+        alone = len(items) < 2 or threads < 2
+        results: list = [None] * len(items)
+        todo = iter(range(len(items)))
 
-        with _blas().limit(limits=1):
-            if len(items) < 2 or numba.get_num_threads() < 2:
-                return [f(item) for item in items]
-            with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-                return list(pool.map(f, items))
+        def work() -> None:
+            for i in todo:
+                results[i] = f(items[i])
+
+        with _one_thread(threads if alone else 1):
+            helpers = 0 if alone else min(threads, len(items)) - 1
+            futures = [_pool(threads - 1).submit(work) for _ in range(helpers)]
+            try:
+                work()
+            finally:
+                wait(futures)
+        for future in futures:
+            future.result()  # raises what the helper raised
+        return results
 
     def packed_grams(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
         size = max(1, _PRODUCT_BYTES // max(A.shape[1] ** 2 * A.itemsize // 2, 1))
@@ -230,6 +240,47 @@ def _packed_products(A: np.ndarray) -> np.ndarray:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+_scope = threading.local()  # .threads: how many `over` may use, inside of `over`
+
+
+def _threads() -> int:
+    import numba
+
+    return getattr(_scope, "threads", 0) or numba.get_num_threads()
+
+
+@contextmanager
+def _one_thread(for_items: int) -> Iterator[None]:
+    """BLAS and Numba with one thread; `over`, called in here, has `for_items`."""
+    import numba
+
+    before, outer = numba.get_num_threads(), getattr(_scope, "threads", 0)
+    numba.set_num_threads(1)
+    _scope.threads = for_items
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        numba.set_num_threads(before)
+        _scope.threads = outer
+
+
+@cache
+def _pool(helpers: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew would take as long as a small batch."""
+
+    def begin() -> None:
+        import numba
+
+        numba.set_num_threads(1)
+        _scope.threads = 1
+
+    return ThreadPoolExecutor(helpers, "tacit", initializer=begin)
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has none of the threads
 
 
 @cache

@@ -309,8 +309,8 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
         B = target @ basis + mean
         return cg(matvec, B, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition).x
 
-    f, flops = (polya_gamma, 8) if context.polya_gamma else (shared, 1)
-    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0], flops))) @ Q.T
+    f = polya_gamma if context.polya_gamma else shared
+    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0]))) @ Q.T
 
 
 def eigen(basis: Array, reg: float) -> tuple[Array, Array]:
