@@ -106,14 +106,15 @@ class Network:
     ) -> float:
         labels, keep = self._labels(b, frequency, rng), self._keep(b, state, rng)
         U, slope = self._hidden(b, state, keep)
-        R, loss, RV = self._residual(b, U, state, labels, back=True)
+        seen = _seen(state, labels)
+        R, loss, RV = self._residual(b, U, seen, labels, back=True)
         self._step(state, "W", *_features_gradient(b, slope * RV), b)
         if self.in_turn:
             U, _ = self._hidden(b, state, keep)
-            R, *_ = self._residual(b, U, state, labels)
+            R, *_ = self._residual(b, U, seen, labels)
         self._step_V(state, R, U, labels, b)
         if self.in_turn:
-            R, *_ = self._residual(b, U, state, labels)
+            R, *_ = self._residual(b, U, _seen(state, labels), labels)
         xp = array_namespace(U)
         slope_b = sum(xp.sum(part, axis=0) for part in R)
         self._step(state, "b", labels.chosen, slope_b, b)
@@ -173,27 +174,25 @@ class Network:
         return _Labels(asarray(chosen), Y, omega, b.y[known], offset)
 
     def _residual(
-        self, b: Block, U: Array, state: State, labels: _Labels, *, back: bool = False
+        self, b: Block, U: Array, seen: State, labels: _Labels, *, back: bool = False
     ) -> tuple[list[Array], float, Array]:
         """R in two pieces of rows or one, the loss, and (`back`) R V."""
         n, n_labels = labels.Y.shape
-        if labels.chosen is not None:
-            state = {name: state[name][labels.chosen] for name in ("V", "b")}
         half = -(-n // 2) if n * n_labels >= _WORTH_HALVING else n
         rows = [slice(0, half), slice(half, n)] if half < n else [slice(0, n)]
 
         def piece(rows: slice) -> tuple[Array, float, Array]:
-            R, loss = self._of_rows(b, U, state, labels, rows)
-            return R, loss, R @ state["V"] if back else U[:0]
+            R, loss = self._of_rows(b, U, seen, labels, rows)
+            return R, loss, R @ seen["V"] if back else U[:0]
 
         R, losses, RV = zip(*b.kernels.over(piece, rows))
         return list(R), sum(losses), array_namespace(U).concat(list(RV))
 
     def _of_rows(
-        self, b: Block, U: Array, state: State, labels: _Labels, rows: slice
+        self, b: Block, U: Array, seen: State, labels: _Labels, rows: slice
     ) -> tuple[Array, float]:
         """R of some rows, and their loss."""
-        V, offset = state["V"], state["b"]
+        V, offset = seen["V"], seen["b"]
         xp = array_namespace(V)
         if labels.offset is not None:
             offset = offset + xp.astype(labels.offset, V.dtype)
@@ -230,6 +229,13 @@ class Network:
         if theta.ndim == 1:
             theta, S, G = theta[:, None], S[:, None], G[:, None]
         b.kernels.adagrad(theta, S, G, self.rate, rows)
+
+
+def _seen(state: State, labels: _Labels) -> State:
+    """V and b of the labels that a batch sees."""
+    if labels.chosen is None:
+        return state
+    return {name: state[name][labels.chosen] for name in ("V", "b")}
 
 
 def _features_gradient(b: Block, D: Array) -> tuple[Array | None, Array]:
