@@ -176,6 +176,17 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_blocks = max(1, -(-len(rows) // _BLOCK_ROWS))
         return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
 
+    def _rows_again(self, X: Any, Y: Any, first: Facts) -> tuple[Blocks, Facts]:
+        """A batch that is to go on from one whose facts were `first`."""
+        self._features(X)  # as wide as the first batch
+        blocks, known = self._rows(X, Y)
+        if (known.n_labels, known.kind) != (first.n_labels, first.kind):
+            raise ValueError(
+                f"this batch has {known.n_labels} {known.kind} labels, the first had "
+                f"{first.n_labels} {first.kind} ones; give the same in every batch"
+            )
+        return blocks, known
+
     def _placement(self, dtype: str) -> Placement:
         return Placement(get_backend(self.device), dtype, self.normalize, self.fit_intercept)
 

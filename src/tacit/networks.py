@@ -131,9 +131,7 @@ class Network:
 
     def _hidden(self, b: Block, state: State, keep: Array | None) -> tuple[Array, Array]:
         """U and its derivative in XW."""
-        return self.hidden(b.project(state["W"]), keep)
-
-    def hidden(self, Z: Array, keep: Array | None = None) -> tuple[Array, Array]:
+        Z = b.project(state["W"])
         xp = array_namespace(Z)
         if self.activation == "sigmoid":
             U = sigmoid(Z)

@@ -49,6 +49,32 @@ def test_one_item_may_share_its_own_items_out_and_many_may_not(cpu):
     for found in cpu.over(names, range(4)):
         assert len(set(found)) == 1
 
+    def threads(_):
+        meet.wait()  # each of the three, the caller too, has one of the items
+        return module._threads()
+
+    assert cpu.over(threads, range(3)) == [1, 1, 1]
+
+
+def test_numba_has_its_threads_back_afterwards(cpu, monkeypatch):
+    calls = []
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 5)  # there may be but one to set
+    monkeypatch.setattr(numba, "set_num_threads", calls.append)
+    cpu.over(lambda i: i, [0])
+    assert calls == [1, 5]
+
+
+def test_an_error_of_a_helper_is_raised_too(cpu):
+    meet = threading.Barrier(3, timeout=20)
+
+    def f(_):
+        meet.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise ZeroDivisionError("a helper's")
+
+    with pytest.raises(ZeroDivisionError, match="a helper's"):
+        cpu.over(f, range(3))
+
 
 @pytest.mark.parametrize("wrong", [0, 3, 7])
 def test_an_error_in_any_item_is_raised_and_leaves_nothing_behind(cpu, wrong):

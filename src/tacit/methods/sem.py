@@ -318,9 +318,7 @@ class SEM(MultiLabelEstimator):
                 "partial_fit cannot go on with a model that was loaded or stopped early; begin "
                 "with a new estimator"
             )
-        if begun is not None:
-            self._features(X)  # as wide as the first batch
-        blocks, known = self._rows(X, Y)
+        blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y, begun[-1])
         problem = self._problem(blocks, known)
         network = self._network()
         n_rows, counts, n_labelled = _totals(problem)
@@ -330,11 +328,6 @@ class SEM(MultiLabelEstimator):
             first, seed = known, 0
         else:
             state, before, n_before, first = begun
-            if (known.n_labels, known.kind) != (first.n_labels, first.kind):
-                raise ValueError(
-                    f"this batch has {known.n_labels} {known.kind} labels, the first had "
-                    f"{first.n_labels} {first.kind} ones; give the same in every batch"
-                )
             counts, n_labelled = counts + before, n_labelled + n_before
             seed = len(self.history_)
         self.label_count_ = float(counts.sum() / max(n_labelled, 1))
@@ -375,7 +368,7 @@ class SEM(MultiLabelEstimator):
     def _solve_Z(self, problem: Problem, W: Array) -> Array:
         """The minimiser of (3), with the intercepts as last column."""
         lift = self._lift(problem.backend)
-        gram = problem.blocks.sum(_head_gram, W, lift)
+        gram = problem.blocks.sum(_head_gram, W, lift, self.n_components + 1)
         xp, width = array_namespace(W), gram.shape[0]
         regs = xp.asarray([float(self.reg)] * (width - 1) + [_INTERCEPT_REG],
                           dtype=W.dtype, device=W.device)  # fmt: skip
@@ -452,10 +445,9 @@ def _counts(b: Block) -> tuple[int, Array, int]:
     return b.Y.shape[0], label_counts(b), int(array_namespace(labelled).sum(labelled))
 
 
-def _head_gram(b: Block, W: Array, lift: Callable) -> Array:
+def _head_gram(b: Block, W: Array, lift: Callable, width: int) -> Array:
     A = b.project(W)
-    parts = pieces(b, b.Y.shape[1])
-    return reduce(add, b.kernels.over(lambda rows: _square(lift(A[rows])), parts))
+    return reduce(add, b.kernels.over(lambda rows: _square(lift(A[rows])), pieces(b, width)))
 
 
 def _square(A: Array) -> Array:
@@ -477,4 +469,4 @@ def _head_pass(
         at = b.kernels.exposed(A @ Z.T, ones, S, y, rows, weights, none)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
-    return reduce(add, b.kernels.over(piece, pieces(b, Z.shape[0])))
+    return reduce(add, b.kernels.over(piece, pieces(b, max(Z.shape))))

@@ -237,7 +237,7 @@ class GenEML(MultiLabelEstimator):
         check_params(self)
         self._check_free("partial_fit")
         begun = self._online
-        blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y)
+        blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y, begun[-1])
         problem = self._problem(blocks, known)
         online = self._updates(self._exposure(problem), None)
         if begun is None:
@@ -258,17 +258,6 @@ class GenEML(MultiLabelEstimator):
             self.history_.append(-loss / known.n_samples)
         self._online = state, seen, first
         return self._fitted(self._model(problem, state, online.exposure), first)
-
-    def _rows_again(self, X: Any, Y: Any) -> Any:
-        self._features(X)  # as wide as the first batch
-        blocks, known = self._rows(X, Y)
-        *_, first = self._online
-        if (known.n_labels, known.kind) != (first.n_labels, first.kind):
-            raise ValueError(
-                f"this batch has {known.n_labels} {known.kind} labels, the first had "
-                f"{first.n_labels} {first.kind} ones; give the same in every batch"
-            )
-        return blocks, known
 
     def _check_free(self, asked: str) -> None:
         """Refuse what only batch EM can do; `asked` is what was asked for in its place."""

@@ -272,16 +272,16 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
     """
     V, rates = context.V, context.rates(b)
     xp = array_namespace(V)
-    spectrum, Q = eigen(V[:, : context.rank], context.reg)
-    V = xp.concat([V[:, : context.rank] @ Q, V[:, context.rank :]], axis=1)
+    spectrum, B = _eigen(V[:, : context.rank], context.reg)
+    V = xp.concat([V[:, : context.rank] @ B, V[:, context.rank :]], axis=1)
     basis = V[:, : context.rank]
-    # How much each label decides of a row.
+    # How much each label decides of a row: `leverages`, in these coordinates.
     weights = xp.sum(basis * basis / (spectrum + 1e-3), axis=1)
     weights = weights / max(float(xp.sum(weights)), 1e-30)
     solve = lambda S, c: S / (c[:, None] * spectrum + 1)
     rtol = float(xp.finfo(V.dtype).eps) ** 0.75  # 6e-6 in float32, 2e-12 in float64
-    means = context.reg * (XW @ Q)
-    Z = means if U is XW else context.reg * (U @ Q)
+    means = context.reg * (XW @ B)
+    Z = means if U is XW else context.reg * (U @ B)
 
     def shared(rows: slice) -> Array:
         mu, mean = rates(rows), means[rows]
@@ -306,14 +306,16 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
         scale = weight @ weights
         matvec = lambda D: (weight * (D @ basis.T)) @ basis + D
         precondition = lambda S: solve(S, scale)
-        B = target @ basis + mean
-        return cg(matvec, B, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition).x
+        b_z = target @ basis + mean
+        return cg(
+            matvec, b_z, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition
+        ).x
 
     f = polya_gamma if context.polya_gamma else shared
-    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0]))) @ Q.T
+    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0]))) @ B.T
 
 
-def eigen(basis: Array, reg: float) -> tuple[Array, Array]:
+def _eigen(basis: Array, reg: float) -> tuple[Array, Array]:
     """B with Bᵀ(VᵀV)B = diag(w) and Bᵀ(reg I)B = I, and w."""
     xp = array_namespace(basis)
     w, Q = xp.linalg.eigh(xp.astype(basis.T @ basis, xp.float64) / reg)
