@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit import LEML, SEM, GenEML
-from tacit.baselines import NNML, BinaryRelevance, Popularity, Ridge
+from tacit import LEML, MPU, SEM, GenEML
+from tacit.baselines import M3L, NNML, WELL, BinaryRelevance, Elkan08, Popularity, Ridge
 from tacit.saved import METHODS
 from tacit.testing import CHECKS
 
@@ -23,10 +23,18 @@ TIGHT = [
     SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0),
     SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0, beta=0.1, updates="one-pass"),
     SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0, head="kernel", n_components=30),
+    MPU(1, c=0.5, reg=0.3, solver="newton", tol=1e-12, max_iter=50, random_state=0),
+    MPU(1, c=0.5, reg=0.3, batch_size=100, max_iter=5, random_state=0),
+    MPU(3, reg=0.3, solver="newton", tol=1e-12, max_iter=50, random_state=0),
+    MPU(2, c="labels", top=4, batch_size=9, max_iter=4, random_state=0),
     BinaryRelevance(reg=0.3, tol=1e-12),
     BinaryRelevance(loss="logistic", reg=0.3, tol=1e-12),
     BinaryRelevance(loss="squared_hinge", reg=0.3, tol=1e-12),
     NNML(rank=5, dropout=0, tol=0, max_iter=4, batch_size=100, random_state=0),
+    Elkan08(reg=0.3, holdout=0.3, tol=1e-12, random_state=0),
+    Elkan08(variant="weighted", reg=0.3, holdout=0.3, tol=1e-12, random_state=0),
+    M3L(tol=1e-12, max_iter=5000, random_state=0),
+    WELL(n_neighbors=4, tol=1e-13),
     Popularity(),
     Ridge(reg=0.3),
 ]
@@ -85,6 +93,11 @@ class SEMOnDigits(OnDigits, SEM):
         return super().partial_fit(X, _as_labels(y))
 
 
+class MPUOnDigits(OnDigits, MPU):
+    def partial_fit(self, X, y):
+        return super().partial_fit(X, _as_labels(y))
+
+
 class RidgeOnDigits(OnDigits, Ridge):
     pass
 
@@ -97,13 +110,31 @@ class NNMLOnDigits(OnDigits, NNML):
     pass
 
 
+class Elkan08OnDigits(OnDigits, Elkan08):
+    pass
+
+
+class M3LOnDigits(OnDigits, M3L):
+    pass
+
+
+class WELLOnDigits(OnDigits, WELL):
+    pass
+
+
 class PopularityOnDigits(OnDigits, Popularity):
     pass
 
 
 def expected_failures(estimator):
     shape = "wants predict_proba to have one column a class; ours has one a label"
-    return {"check_estimator_sparse_array": shape, "check_estimator_sparse_matrix": shape}
+    base = "calls partial_fit, which is for one level: a stream has no folds"
+    stacked = ("check_fit_score_takes_y", "check_n_features_in_after_fitting")
+    return {
+        "check_estimator_sparse_array": shape,
+        "check_estimator_sparse_matrix": shape,
+        **(dict.fromkeys(stacked, base) if getattr(estimator, "levels", 1) > 1 else {}),
+    }
 
 
 @parametrize_with_checks(
@@ -111,10 +142,15 @@ def expected_failures(estimator):
         LEMLOnDigits(rank=2, max_iter=5),
         GenEMLOnDigits(rank=2, max_iter=3),
         SEMOnDigits(rank=2, max_iter=3),
+        MPUOnDigits(max_iter=3),
+        MPUOnDigits(1, c=0.5, max_iter=3),
         RidgeOnDigits(),
         BinaryRelevanceOnDigits(),
         BinaryRelevanceOnDigits(loss="logistic"),
         NNMLOnDigits(rank=20, max_iter=3),
+        Elkan08OnDigits(holdout=0.5),  # of ten rows, for some checks
+        M3LOnDigits(max_iter=5),
+        WELLOnDigits(),
         PopularityOnDigits(),
     ],
     expected_failed_checks=expected_failures,

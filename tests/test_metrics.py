@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics as sk
 
 from tacit import Labels, TopK, metrics
@@ -326,6 +326,102 @@ def test_a_cell_stored_twice_is_predicted_once_and_the_callers_matrix_stays():
     assert metrics.hamming_loss([[0, 1], [1, 0]], P) == 0
     assert_allclose(metrics.precision_at_k([[0, 1], [1, 0]], P, [1, 2]), [1, 0.5])
     assert P.nnz == 3
+
+
+# ---- the best threshold
+
+
+def estimated_f1(Y, scores, t, c):
+    """Micro-F1 of {score > t} by (6), entry by entry."""
+    hits = total = chosen = 0.0
+    for i, j in np.ndindex(Y.shape):
+        total += Y[i, j] / c[j]
+        chosen += scores[i, j] > t
+        hits += (scores[i, j] > t) * Y[i, j] / c[j]
+    return 2 * hits / (total + chosen) if total + chosen else 0.0
+
+
+@law
+@given(problems(), st.lists(st.sampled_from([0.1, 0.3, 0.5, 1.0]), min_size=7, max_size=7))
+def test_the_best_threshold_has_the_largest_estimated_f1_of_all(problem, rates):
+    Y, scores, known = problem
+    c = np.array(rates[: Y.shape[1]])
+    for truth, offered in (Y, scores), (Labels.masked(Y, known), np.where(known, scores, -np.inf)):
+        best = estimated_f1(Y, offered, metrics.best_threshold(truth, scores, c=c), c)
+        every = [estimated_f1(Y, offered, t, c) for t in [-9.0, *np.unique(scores)]]
+        assert_allclose(best, max(every))
+
+
+@law
+@given(problems(ties=False))
+def test_with_everything_said_the_best_threshold_has_scikit_learns_largest_micro_f1(problem):
+    Y, scores, _ = problem
+    f1 = lambda t: sk.f1_score(Y, scores > t, average="micro", zero_division=0)
+    best = f1(metrics.best_threshold(Y, scores))
+    assert_allclose(best, max(f1(t) for t in [-9.0, *scores.ravel()]))
+
+
+@law
+@given(problems())
+def test_the_best_threshold_scales_with_the_scores_and_never_rises_as_c_falls(problem):
+    Y, scores, _ = problem
+    t = metrics.best_threshold(Y, scores)
+    assert_array_equal(8 * scores > metrics.best_threshold(Y, 8 * scores), scores > t)
+    assert_allclose(metrics.best_threshold(np.vstack([Y, Y]), np.vstack([scores, scores])), t)
+    falling = [metrics.best_threshold(Y, scores, c=c) for c in (1.0, 0.7, 0.4, 0.1)]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[0] == t
+
+
+@law
+@given(problems())
+def test_the_best_threshold_is_the_same_however_the_scores_come(problem):
+    Y, scores, known = problem
+    order = np.argsort(-scores, axis=1, kind="stable")
+    listed = TopK(order, np.take_along_axis(scores, order, axis=1))
+    stored = sp.coo_array(np.ones_like(scores))
+    stored.data = scores.ravel().copy()
+    for truth in Y, Labels.masked(Y, known):
+        t = metrics.best_threshold(truth, scores, c=0.5)
+        assert metrics.best_threshold(truth, listed, c=0.5) == t
+        assert metrics.best_threshold(truth, stored, c=0.5) == t
+        half = scores.astype(np.float32)  # as exact here, and compared with in float32
+        assert_array_equal(half > metrics.best_threshold(truth, half, c=0.5), scores > t)
+
+
+def test_what_is_not_offered_is_missed_at_any_threshold():
+    Y = np.array([[1, 1, 1, 0], [1, 0, 0, 0]])
+    scores = np.array([[0.9, -np.inf, -np.inf, 0.8], [0.4, 0.7, 0.1, -np.inf]])
+    listed = TopK(np.array([[0, 3, -1], [1, 0, 2]]), scores[[[0], [1]], [[0, 3, 1], [1, 0, 2]]])
+    # Of 4 true ones, one found for 1 predicted is 2/5, two for 4 are 4/8; of 2, both are 2/3.
+    assert metrics.best_threshold(Y, scores) == metrics.best_threshold(Y, listed) == 0.1
+
+
+def test_what_is_not_known_counts_neither_for_nor_against_a_threshold():
+    Y, scores = np.array([[1, 0, 0], [1, 0, 0]]), np.array([[0.9, 0.8, 0.7], [0.4, 0.1, 0.1]])
+    assert metrics.best_threshold(Y, scores) == 0.8
+    assert metrics.best_threshold(Labels.masked(Y, [[1, 0, 0], [1, 1, 1]]), scores) == 0.1
+
+
+def test_the_best_threshold_predicts_nothing_where_nothing_was_said():
+    assert metrics.best_threshold(np.zeros((2, 2)), [[0.1, 0.4], [0.3, 0.2]]) == 0.4
+    assert np.isnan(metrics.best_threshold(np.zeros((0, 2)), np.zeros((0, 2))))
+
+
+@pytest.mark.parametrize(
+    ("scores", "c", "sentence"),
+    [
+        (np.ones((2, 3)), 1.0, r"predicted has shape \(2, 3\) but truth has shape \(2, 2\)"),
+        (np.full((2, 2), np.nan), 1.0, "predicted has NaN among its scores"),
+        (np.full((2, 2), "a"), 1.0, "predicted must hold numbers; got values of type <U1"),
+        (np.ones((2, 2)), 0.0, "c must be one number above 0 .*got 0.0"),
+        (np.ones((2, 2)), [0.5, 1.5], "c must be one number above 0 .*one for each of 2 labels"),
+        (np.ones((2, 2)), [0.5], "c must be one number above 0"),
+    ],
+)
+def test_a_best_threshold_of_bad_input_is_one_sentence(scores, c, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        metrics.best_threshold([[1, 0], [0, 1]], scores, c=c)
 
 
 # ---- all of them

@@ -10,8 +10,9 @@ from numpy.testing import assert_array_equal
 from scipy.special import expit
 from scipy.stats import binom, chisquare
 
-from tacit import Labels, missing
+from tacit import Labels
 from tacit.missing import Covariates, Exposure, Positives, UniformEntries, hide
+from tacit.missing.hide import _bernoulli_cells
 
 law = settings(max_examples=60, deadline=None)  # a busy machine must not break a law
 
@@ -129,7 +130,7 @@ def test_a_rate_of_one_observes_everything(Y):
 
 
 def test_observing_does_not_depend_on_how_many_gaps_are_drawn_at_a_time():
-    cells = missing._bernoulli_cells(10_000, 0.1, np.random.default_rng(0))
+    cells = _bernoulli_cells(10_000, 0.1, np.random.default_rng(0))
     gaps = np.random.default_rng(0)
     one_by_one, at = [], gaps.geometric(0.1) - 1
     while at < 10_000:
@@ -225,7 +226,7 @@ def test_covariates_do_not_depend_on_how_many_positives_are_taken_at_a_time(Y, m
     rng = np.random.default_rng(0)
     mechanism = Covariates(rng.normal(size=(len(Y), 4)), rng.normal(size=(4, Y.shape[1])))
     whole = hide(Y, mechanism, random_state=0).labels
-    monkeypatch.setattr(missing, "BLOCK_ENTRIES", 4 * 17)
+    monkeypatch.setitem(hide.__globals__, "BLOCK_ENTRIES", 4 * 17)
     assert hide(Y, mechanism, random_state=0).labels == whole
 
 

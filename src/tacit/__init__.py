@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tacit.labels import Labels as Labels
     from tacit.labels import TopK as TopK
     from tacit.methods import LEML as LEML
+    from tacit.methods import MPU as MPU
     from tacit.methods import SEM as SEM
     from tacit.methods import GenEML as GenEML
     from tacit.saved import load as load
@@ -22,13 +23,14 @@ _HOMES = {
     "GenEML": "tacit.methods",
     "KernelFeatures": "tacit.kernels",
     "LEML": "tacit.methods",
+    "MPU": "tacit.methods",
     "SEM": "tacit.methods",
     "Labels": "tacit.labels",
     "TopK": "tacit.labels",
     "load": "tacit.saved",
     "save": "tacit.saved",
 }
-__all__ = ["LEML", "SEM", "GenEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
+__all__ = ["LEML", "MPU", "SEM", "GenEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:

@@ -67,6 +67,7 @@ class Problem:
     dtype: np.dtype
     _descend: Callable = field(repr=False)
     _batches: Callable = field(repr=False)
+    resumable: bool = False  # whether the state of the fit goes to a file
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers, drawn by NumPy so that every backend starts alike."""
@@ -77,10 +78,13 @@ class Problem:
         return self._batches(size, seed)
 
     def descend(
-        self, start: Callable[[], State], step: Callable[[State], tuple[State, float]]
+        self,
+        start: Callable[[], State],
+        step: Callable[[State], tuple[State, float]],
+        until: Callable[[State], bool] | None = None,
     ) -> State:
         """Repeat `step` from `start()` until the objective settles; see `tacit.fitting.descend`."""
-        return self._descend(start, step)
+        return self._descend(start, step, until)
 
 
 class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -88,11 +92,20 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     _checks: ClassVar[dict[str, Check]] = {}
     _kinds: ClassVar[tuple[Kind, ...]] = ("complete",)  # that it takes; a 0/1 matrix is the first
-    _in_batches: ClassVar[bool] = False  # whether `fit` goes by mini-batches, and so by blocks
     # What prediction needs beside the model: numbers, and arrays (or None) by their shape, in which
     # "d" is the number of weights a code has, "L" that of labels, and "*" any number.
     _learned: ClassVar[tuple[str, ...]] = ()
     _arrays: ClassVar[dict[str, tuple[str | int, ...]]] = {}
+
+    @property
+    def _in_batches(self) -> bool:
+        """Whether `fit` goes by mini-batches, and so by blocks."""
+        return False
+
+    @property
+    def _in_folds(self) -> bool:
+        """Whether `fit` deals rows into folds, so that their order matters."""
+        return False
 
     @property
     @abstractmethod
@@ -137,7 +150,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             backend=placement.backend,
             rng=check_random_state(self.random_state),
             dtype=np.dtype(known.dtype),
-            _descend=lambda start, step: descend(self, placement.backend, start, step, resume),
+            resumable=resume is not None,
+            _descend=lambda start, step, until: descend(
+                self, placement.backend, start, step, resume, until
+            ),
             _batches=lambda size, seed: (
                 place(rows, placement) for rows in blocks.batches(size, np.random.default_rng(seed))
             ),
@@ -213,10 +229,15 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             found.sort_indices()
             return found
         above = [
-            sp.csr_array(self._loss.probability(self._scores(block)) > self.threshold)
+            sp.csr_array(self._loss.probability(self._scores(block)) > self._cut)
             for block in self._blocks(X, shape[1])
         ]
         return sp.csr_array(sp.vstack(above, format="csr"), dtype=np.int8)
+
+    @property
+    def _cut(self) -> float:
+        """The probability above which `predict` says yes."""
+        return self.threshold
 
     def top_k(self, X: Any, k: int = 5, *, index: LabelIndex | None = None) -> TopK:
         """The k best labels of each row, best first, without ever building n_samples × n_labels.

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from tacit.blocks.facts import Facts
 from tacit.files import read_arrays, write_arrays
 
-__all__ = ["Checkpoint", "State", "descend", "progress"]
+__all__ = ["Checkpoint", "State", "descend", "progress", "settled"]
 
 State = dict[str, Any]
 """The arrays that a step takes and gives: all that the rest of a fit depends on."""
@@ -60,8 +60,11 @@ def descend(
     start: Callable[[], State],
     step: Callable[[State], tuple[State, float]],
     checkpoint: Checkpoint | None,
+    until: Callable[[State], bool] | None = None,
 ) -> State:
     """Repeat `step` until the objective falls by no more than `tol` of itself, or `max_iter` times.
+
+    A fit of several models in turn says itself, by `until`, when its state is the last.
 
     `step` maps a state to the next one and its objective, and depends on nothing else, so that a
     fit resumed from a checkpoint takes the very steps it would have taken. The objectives go into
@@ -71,13 +74,13 @@ def descend(
     resumed = checkpoint.read() if checkpoint is not None else None
     if resumed is not None:
         history.extend(resumed[1])
-    bar = progress(estimator, len(history), estimator.max_iter)
+    bar = progress(estimator, len(history), estimator.max_iter if until is None else None)
     with bar as show:  # before the start, which may take long too
         if resumed is None:
             state = start()
         else:
             state = {name: backend.asarray(array) for name, array in resumed[0].items()}
-        while len(history) < estimator.max_iter and not _settled(history, estimator.tol):
+        while not (_ended(history, estimator) if until is None else until(state)):
             state, objective = step(state)
             state = {name: _row_major(array) for name, array in state.items()}
             history.append(float(objective))
@@ -94,12 +97,19 @@ def _row_major(array: Any) -> Any:
     return xp.reshape(xp.reshape(array, (-1,)), array.shape)
 
 
-def _settled(history: list[float], tol: float) -> bool:
+def _ended(history: list[float], estimator: Any) -> bool:
+    return len(history) >= estimator.max_iter or settled(history, estimator.tol)
+
+
+def settled(history: list[float], tol: float) -> bool:
+    """Whether the last pass lowered the objective by no more than `tol` of it."""
     return len(history) > 1 and history[-2] - history[-1] <= tol * abs(history[-2])
 
 
 @contextmanager
-def progress(estimator: Any, done: int, total: int) -> Iterator[Callable[[float | None], None]]:
+def progress(
+    estimator: Any, done: int, total: int | None
+) -> Iterator[Callable[[float | None], None]]:
     """A bar on stderr, where `verbose` asks for one; to be called with the objective, if any."""
     if not estimator.verbose:
         yield lambda objective: None

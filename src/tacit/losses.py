@@ -9,11 +9,16 @@ a third, through the array namespace of its input. That is why each one is writt
     squared       ½ (z - y)²           z - y               1                   z, cut to [0, 1]
     logistic      log(1 + exp(-t z))   σ(z) - y            σ(z) σ(-z) (≤ ¼)    σ(z)
     squared_hinge ½ max(0, 1 - t z)²   -t max(0, 1 - t z)  1 where t z < 1     (1+z)/2, in [0, 1]
+    pu            -log P(s = y)        p (σ(z) - y)        p σ(z) σ(-z) (≤ ¼)  σ(z)
     ============= ==================== =================== =================== =====================
 
 with t = 2y - 1 ∈ {-1, +1} and σ the logistic function. The squared hinge has no second derivative
 at t z = 1; the generalised one above is what Newton's method uses. Its minimiser at a point where
 P(y = 1) = p is z = 2p - 1, which is where its probability comes from.
+
+`pu` is `PositiveUnlabelled(c)`: saying has P(s = 1) = c σ(z), and silence 1 - c σ(z); p is the
+probability that silence comes from somebody who would have spoken, c σ(-z) / (1 - c σ(z)), and 1
+where something was said.
 """
 
 from __future__ import annotations
@@ -24,7 +29,15 @@ from array_api_compat import array_namespace
 
 from tacit.numerics import sigmoid, softplus
 
-__all__ = ["LOSSES", "Logistic", "Loss", "Probability", "Squared", "SquaredHinge"]
+__all__ = [
+    "LOSSES",
+    "Logistic",
+    "Loss",
+    "PositiveUnlabelled",
+    "Probability",
+    "Squared",
+    "SquaredHinge",
+]
 
 Array = Any  # an array of the backend: numpy.ndarray or torch.Tensor
 
@@ -76,6 +89,45 @@ class Logistic:
 
     def probability(self, z: Array) -> Array:
         return sigmoid(z)
+
+
+class PositiveUnlabelled:
+    """MPU's loss for s ∈ {0, 1}, in a form that neither overflows nor forgets the silence.
+
+        s = 1:  softplus(-z) - log c,      s = 0:  softplus(z) - softplus(z + log(1 - c)).
+
+    Not convex where z > -½ log(1 - c): its `hess` is the curvature of the bound that EM climbs
+    (p held fixed), which is never negative and never less than the second derivative.
+    """
+
+    bound = 0.25
+
+    def __init__(self, c: Array):
+        self.c = c  # a number, or an array that broadcasts against z: one a label
+
+    def value(self, y: Array, z: Array) -> Array:
+        c, shift = self._rates(z)
+        said = softplus(-z) - array_namespace(z).log(c)
+        return y * said + (1 - y) * (softplus(z) - softplus(z + shift))
+
+    def grad(self, y: Array, z: Array) -> Array:
+        _, shift = self._rates(z)
+        return sigmoid(z) - y - (1 - y) * sigmoid(z + shift)
+
+    def hess(self, y: Array, z: Array) -> Array:
+        c, shift = self._rates(z)
+        p = y + (1 - y) * c * sigmoid(-z - shift)
+        q = sigmoid(z)
+        return p * q * (1 - q)
+
+    def probability(self, z: Array) -> Array:
+        return sigmoid(z)
+
+    def _rates(self, z: Array) -> tuple[Array, Array]:
+        """c and log(1 - c), that of 1 so small that it makes no difference."""
+        xp = array_namespace(z)
+        c = xp.asarray(self.c, dtype=z.dtype, device=z.device)
+        return c, xp.log(xp.clip(1 - c, min=float(xp.finfo(z.dtype).tiny)))
 
 
 class SquaredHinge:

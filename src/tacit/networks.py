@@ -108,7 +108,7 @@ class Network:
         U, slope = self._hidden(b, state, keep)
         seen = _seen(state, labels)
         R, loss, RV = self._residual(b, U, seen, labels, back=True)
-        self._step(state, "W", *_features_gradient(b, slope * RV), b)
+        self._step_W(state, slope * RV, b)
         if self.in_turn:
             U, _ = self._hidden(b, state, keep)
             R, *_ = self._residual(b, U, seen, labels)
@@ -206,6 +206,16 @@ class Network:
             R, losses = -at.residual, -at.rows[0]
         return R, float(xp.sum(losses, dtype=xp.float64))
 
+    def _step_W(self, state: State, D: Array, b: Block) -> None:
+        """From ∇W = XᵀD, for features that some row has."""
+        W, S = state["W"], state["W²"]
+        if not isinstance(b.X, Sparse):
+            b.kernels.adagrad(W, S, b.project_t(D), self.rate)
+            return
+        features, columns = b.X.transposed.occupied
+        none = array_namespace(W).zeros(columns.shape[0], dtype=W.dtype, device=W.device)
+        b.kernels.adagrad_spmm(W, S, columns, D, self.rate, features, none)
+
     def _step_V(self, state: State, R: list[Array], U: Array, labels: _Labels, b: Block) -> None:
         """Label by label, so that each thread has labels of its own."""
         V, S, n_labels = state["V"], state["V²"], R[0].shape[1]
@@ -234,14 +244,6 @@ def _seen(state: State, labels: _Labels) -> State:
     if labels.chosen is None:
         return state
     return {name: state[name][labels.chosen] for name in ("V", "b")}
-
-
-def _features_gradient(b: Block, D: Array) -> tuple[Array | None, Array]:
-    """Which features some row has (None: all), and their rows of XᵀD."""
-    if not isinstance(b.X, Sparse):
-        return None, b.project_t(D)
-    features, columns = b.X.transposed.occupied
-    return features, b.kernels.spmm(columns, D)
 
 
 def _renumbered(S: Sparse, place: Array, width: int) -> Sparse:

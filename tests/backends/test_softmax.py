@@ -186,6 +186,52 @@ def test_adagrad_steps_in_place_where_it_should_and_nowhere_else(backend, some, 
     assert_array_equal(got[1][others], S[others])
 
 
+@dtypes
+def test_adagrad_spmm_is_adagrad_with_the_product_as_gradient(backend, dtype):
+    rng = np.random.default_rng(0)
+    keep = np.array([1.0, 1, 1, 0, 1])[:, None]  # one row has no entries
+    T = sp.csr_array(rng.random((5, 9)) * (rng.random((5, 9)) < 0.6) * keep, dtype=dtype)
+    theta, S = rng.standard_normal((8, 3)).astype(dtype), rng.random((8, 3)).astype(dtype)
+    D, decay = rng.standard_normal((9, 3)).astype(dtype), rng.random(5).astype(dtype)
+    rows = np.array([6, 0, 3, 1, 7])
+    placed = [backend.asarray(a.copy()) for a in (theta, S)]
+    backend.adagrad_spmm(
+        *placed, backend.sparse(T), backend.asarray(D), 0.1, backend.asarray(rows),
+        backend.asarray(decay),
+    )  # fmt: skip
+    got = [backend.to_numpy(a) for a in placed]
+    G = T.astype(float) @ D.astype(float) + decay[:, None] * theta[rows].astype(float)
+    close([a[rows] for a in got], list(stepped(theta[rows], S[rows], G, 0.1)), dtype)
+    others = np.setdiff1d(np.arange(8), rows)
+    assert_array_equal(got[0][others], theta[others])
+    assert_array_equal(got[1][others], S[others])
+
+
+def test_adagrad_spmm_in_many_pieces_is_the_same(backend):
+    rng = np.random.default_rng(0)
+    T = sp.random_array((900, 400), density=0.2, rng=rng, format="csr")
+    theta, D = rng.standard_normal((900, 40)), rng.standard_normal((400, 40))
+    placed = [backend.asarray(a) for a in (theta.copy(), np.zeros_like(theta))]
+    rows, decay = backend.asarray(np.arange(900)), backend.asarray(np.full(900, 0.5))
+    backend.adagrad_spmm(*placed, backend.sparse(T), backend.asarray(D), 0.1, rows, decay)
+    wanted = stepped(theta, 0, T @ D + 0.5 * theta, 0.1)
+    close([backend.to_numpy(a) for a in placed], list(wanted), "float64")
+
+
+@pytest.mark.parametrize("pattern", [False, True], ids=["values", "pattern"])
+def test_some_rows_of_a_matrix_are_a_matrix(backend, pattern):
+    S = sp.random_array((20, 6), density=0.4, rng=np.random.default_rng(0), format="csr")
+    B = np.random.default_rng(1).standard_normal((6, 3))
+    part = backend.sparse(S, pattern=pattern).some(slice(3, 11))
+    wanted = (S.astype(bool).astype(float) if pattern else S)[3:11] @ B
+    assert part.shape == (8, 6)
+    assert_allclose(backend.to_numpy(backend.spmm(part, backend.asarray(B))), wanted)
+    turned = backend.spmm_t(part, backend.asarray(wanted))
+    assert_allclose(
+        backend.to_numpy(turned), (S.astype(bool).astype(float) if pattern else S)[3:11].T @ wanted
+    )
+
+
 def test_adagrad_of_no_rows_does_nothing(backend):
     arrays = [backend.asarray(np.ones(shape)) for shape in ((4, 3), (4, 3), (0, 3))]
     backend.adagrad(*arrays, 0.1, backend.asarray(np.empty(0, np.int64)))

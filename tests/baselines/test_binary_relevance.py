@@ -91,9 +91,9 @@ def test_labels_in_one_group_or_in_many_get_the_same_coefficients(
 ):
     X, labels = masked if kind == "masked" else (toy[0], Labels.complete(toy[1]))
     together = tight(loss).fit(X, labels)
-    monkeypatch.setattr("tacit.baselines.binary_relevance._GROUP_SCORES", 4 * X.shape[0] + 1)
+    monkeypatch.setattr("tacit.models.columns._GROUP_SCORES", 4 * X.shape[0] + 1)
     groups = []
-    monkeypatch.setattr("tacit.baselines.binary_relevance.Columns.__init__", _noting(groups))
+    monkeypatch.setattr("tacit.models.columns.Columns.__init__", _noting(groups))
     apart = tight(loss).fit(X, labels)
     if not (loss == "squared" and kind == "complete"):
         assert set(groups) == {(0, 4), (4, 8), (8, 9)}
@@ -102,7 +102,7 @@ def test_labels_in_one_group_or_in_many_get_the_same_coefficients(
 
 
 def _noting(groups):
-    from tacit.baselines.binary_relevance import Columns
+    from tacit.models.columns import Columns
 
     init = Columns.__init__
 

@@ -26,7 +26,7 @@ BAD = {
     "fit no_such_set": "there is no data set 'no_such_set'",
     "fit matrices --text about": "matrices is not a table, so it has no column 'about'",
     "fit notes.doc": "cannot tell the format of notes.doc",
-    "fit rows.csv --text about --method lmel": "--method must be one of binaryrelevance, geneml",
+    "fit rows.csv --text about --method lmel": "--method must be one of binaryrelevance, elkan08",
     "fit rows.csv --text about --method ridge --rank 3": "--rank is not for --method ridge",
     "fit nan": "Input X contains NaN",  # and several lines more, from scikit-learn
     "fit no.csv --text about --rank 0": 'rank must be an int of at least 1, or "auto"; got 0',

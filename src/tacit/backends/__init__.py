@@ -14,6 +14,7 @@ A backend is a handful of kernels, not a copy of NumPy; dense algebra goes throu
     softmax(F, b, S, …)   F ← w (P - G), in place, and the losses; see `Backend.softmax`
     log_sum_exp(F, b)     log Σ_j exp(f_ij + b_j) of each row; F may be overwritten
     adagrad(θ, S, G, ρ)   S ← S + g², θ ← θ - ρ g / (√S + ε), in place, for some rows or all
+    adagrad_spmm(θ, S, …)  the same with g = T D + diag(decay) θ, for some rows
     packed_grams(A, w)    Σ_j w_ji a_j a_jᵀ for each column i of w: lower triangles, row by row
     solve_packed(G, B, r) x_i = (G_i + diag(r))⁻¹ b_i for packed G_i
     over(f, items)        [f(item), …], side by side where there are cores
@@ -108,6 +109,12 @@ class Backend(Protocol):
     def adagrad(
         self, theta: Array, S: Array, G: Array, rate: float, rows: Array | None = None
     ) -> None: ...
+    def adagrad_spmm(
+        self, theta: Array, S: Array, T: Sparse, D: Array, rate: float, rows: Array, decay: Array
+    ) -> None:
+        """`adagrad` of some rows of θ, given one by one in T: g = T D + diag(decay) θ[rows]."""
+        ...
+
     def top_k(self, A: Array, B: Array | None, k: int, skip: Sparse | None) -> Any: ...
 
 

@@ -8,6 +8,9 @@ of W.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -47,6 +50,8 @@ class Block:
         The pattern Ω of the observed entries; None means all of them.
     y : array or None
         The labels 0/1 on Ω.
+    more : tuple of Sparse or dense arrays
+        Further features, each kept in its own form: what a lower level of a stack predicts.
     """
 
     X: Any
@@ -54,14 +59,23 @@ class Block:
     omega: Any
     y: Array
     kernels: Backend
+    more: tuple = ()
+
+    def features(self) -> list[tuple[Any, slice]]:
+        """X and what stands beside it, each with its rows of W."""
+        parts = (self.X, *self.more)
+        ends = accumulate(part.shape[1] for part in parts)
+        return [(part, slice(end - part.shape[1], end)) for part, end in zip(parts, ends)]
 
     def project(self, W: Array) -> Array:
-        """X W."""
-        return self.kernels.spmm(self.X, W)
+        """[X, more] W."""
+        products = (self.kernels.spmm(part, W[rows]) for part, rows in self.features())
+        return reduce(add, products)
 
     def project_t(self, B: Array) -> Array:
-        """Xᵀ B, the adjoint of `project`."""
-        return self.kernels.spmm_t(self.X, B)
+        """[X, more]ᵀ B, the adjoint of `project`."""
+        products = [self.kernels.spmm_t(part, B) for part, _ in self.features()]
+        return products[0] if len(products) == 1 else array_namespace(B).concat(products)
 
 
 def label_counts(b: Block) -> Array:

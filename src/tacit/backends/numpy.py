@@ -30,6 +30,7 @@ __all__ = ["NumpyBackend"]
 _EMPTY = np.empty(0, np.int64)
 _PIECES_PER_THREAD = 8  # enough for threads to even out, few enough to cost nothing
 _PRODUCT_BYTES = 2**25  # products of columns laid out at a time by `packed_grams`
+_PIECE_FLOPS = 2**18  # of a sparse product that are worth a thread of their own
 _BLOCK_ENTRIES = 2**23  # scores laid out at a time by `top_k`: 32 MiB in float32
 
 
@@ -208,6 +209,29 @@ class NumpyBackend:
         rows: np.ndarray | None = None,
     ) -> None:
         _kernels().adagrad(theta, S, G, _EMPTY if rows is None else rows, rate, ADAGRAD_EPSILON)
+
+    def adagrad_spmm(
+        self,
+        theta: np.ndarray,
+        S: np.ndarray,
+        T: Sparse,
+        D: np.ndarray,
+        rate: float,
+        rows: np.ndarray,
+        decay: np.ndarray,
+    ) -> None:
+        n_pieces = max(1, min(_PIECES_PER_THREAD * _threads(), T.nnz * D.shape[1] // _PIECE_FLOPS))
+        work = T.indptr + np.arange(len(T.indptr))
+        cuts = np.searchsorted(work, np.linspace(0, work[-1], n_pieces + 1))
+        D = np.ascontiguousarray(D)
+
+        def step(part: slice) -> None:
+            _kernels().adagrad_spmm(
+                theta, S, T.indptr[part.start : part.stop + 1], T.indices, T.data, D, rows[part],
+                decay[part], rate, ADAGRAD_EPSILON,
+            )  # fmt: skip
+
+        self.over(step, [slice(a, b) for a, b in pairwise(cuts)])
 
     def top_k(
         self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None

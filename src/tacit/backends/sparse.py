@@ -42,6 +42,16 @@ class Sparse:
         indptr = xp.concat([self.indptr[rows], self.indptr[-1:]])  # empty rows hold nothing between
         return rows, replace(self, shape=(rows.shape[0], self.shape[1]), indptr=indptr)
 
+    def some(self, rows: slice) -> Sparse:
+        """Some consecutive rows."""
+        indptr = self.indptr[rows.start : rows.stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        take = lambda a: None if a is None else a[entries]
+        return replace(
+            self, shape=(len(indptr) - 1, self.shape[1]), indptr=indptr - indptr[0],
+            indices=self.indices[entries], data=take(self.data), order=take(self.order),
+        )  # fmt: skip
+
     @property
     def nnz(self) -> int:
         return int(self.indices.shape[0])

@@ -85,7 +85,7 @@ class TorchBackend:
         return out
 
     def dense(self, S: Sparse, rows: slice, dtype: Any) -> torch.Tensor:
-        part = _rows(S, rows)
+        part = S.some(rows)
         out = torch.zeros(part.shape, dtype=dtype, device=self.device)
         out[_owners(part), part.indices] = 1
         return out
@@ -105,7 +105,7 @@ class TorchBackend:
     def grams(
         self, S: Sparse, A: torch.Tensor, columns: slice, values: torch.Tensor | None = None
     ) -> torch.Tensor:
-        T, width = _rows(S.transposed, columns), A.shape[1]
+        T, width = S.transposed.some(columns), A.shape[1]
         out = A.new_empty((T.shape[0], width, width))
         size = max(1, _BLOCK_ENTRIES // max(A.shape[0] * width, 1))
         for p in range(0, width, size):  # Σ_i s_ij a_ip a_i: one product for some p
@@ -155,7 +155,7 @@ class TorchBackend:
         row_weights: torch.Tensor,
         label_weights: torch.Tensor,
     ) -> Exposed:
-        part = _rows(S, rows)
+        part = S.some(rows)
         at = (_owners(part), part.indices)
         F = F.clamp(-40, 40)
         if y is None:
@@ -188,7 +188,7 @@ class TorchBackend:
         rows: slice,
         by_count: bool,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        part = _rows(S, rows)
+        part = S.some(rows)
         at = _owners(part), part.indices
         F = F + offset
         if omega is not None:
@@ -221,6 +221,18 @@ class TorchBackend:
             S[rows] = squares
             theta[rows] -= rate * G / (squares.sqrt() + ADAGRAD_EPSILON)
 
+    def adagrad_spmm(
+        self,
+        theta: torch.Tensor,
+        S: torch.Tensor,
+        T: Sparse,
+        D: torch.Tensor,
+        rate: float,
+        rows: torch.Tensor,
+        decay: torch.Tensor,
+    ) -> None:
+        self.adagrad(theta, S, self.spmm(T, D) + decay[:, None] * theta[rows], rate, rows)
+
     def top_k(
         self, A: torch.Tensor, B: torch.Tensor | None, k: int, skip: Sparse | None = None
     ) -> TopK:
@@ -244,17 +256,6 @@ class TorchBackend:
 def _owners(S: Sparse) -> torch.Tensor:
     """The row of each entry."""
     return torch.repeat_interleave(S.indptr.diff())
-
-
-def _rows(S: Sparse, rows: slice) -> Sparse:
-    """Some consecutive rows of S."""
-    indptr = S.indptr[rows.start : rows.stop + 1]
-    entries = slice(int(indptr[0]), int(indptr[-1]))
-    take = lambda a: None if a is None else a[entries]
-    shape = (len(indptr) - 1, S.shape[1])
-    return Sparse(
-        shape, indptr - indptr[0], S.indices[entries], take(S.data), S.kernels, take(S.order)
-    )
 
 
 def _dense(S: Sparse) -> torch.Tensor:

@@ -12,45 +12,32 @@ solved many at a time, since a product of X with a matrix serves all its columns
 - logistic and squared hinge: trust-region Newton (`tacit.solvers.tron`), each label with its own
   region and verdict.
 
-(1) is λ-strongly convex, so J_j(z) - min J_j ≤ ‖∇J_j(z)‖² / 2λ, and a label is finished once
-
-    ‖∇J_j(z_j)‖ ≤ √(2 λ tol J_j(z_j)):    then J_j is within tol J_j of its minimum.            (2)
-
-X Z is n_samples × n_labels, so labels are taken in groups, few enough for the scores of a group
-to stay small. For the last case there is also MM: the curvature is bounded by that of one matrix
-for all labels, c XᵀX + λI, so one factorisation serves every step. On bibtex its steps had to be
-accelerated (Nesterov, restarted by label) to arrive at all, and then took about twice as long as
-Newton's to a relative gap of 1e-5 (as long, to 1e-3). Newton's need nothing of size n_features² and
-do not care whether labels are masked.
+The last two are `tacit.models.columns`. For the last there is also MM: the curvature is bounded by
+that of one matrix for all labels, c XᵀX + λI, so one factorisation serves every step. On bibtex its
+steps had to be accelerated (Nesterov, restarted by label) to arrive at all, and then took about
+twice as long as Newton's to a relative gap of 1e-5 (as long, to 1e-3). Newton's need nothing of
+size n_features² and do not care whether labels are masked.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from tacit.backends import Array, Sparse
-from tacit.backends.block import Block
+from tacit.backends import Array
 from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.fitting import State
 from tacit.labels import check_dense
 from tacit.losses import LOSSES, Loss
 from tacit.models import LowRank
+from tacit.models.columns import label_groups, newton_pass
 from tacit.moments import Moments
 from tacit.numerics import inner
 from tacit.params import a_float, an_int, one_of
-from tacit.risk import Risk
-from tacit.solvers import cg, tron
-from tacit.solvers.cg import ratio
 
 __all__ = ["BinaryRelevance"]
-
-_GROUP_SCORES = 2**24  # scores of a group of labels: 128 MiB in float64, two or three times
-_NEWTON_STEPS = 10  # a pass: enough for most labels to be finished in two, few enough to show
-_CG_STEPS = 50  # products for one Newton step, or for one pass where J is quadratic
 
 
 class BinaryRelevance(MultiLabelEstimator):
@@ -65,8 +52,9 @@ class BinaryRelevance(MultiLabelEstimator):
     max_iter : int, default=50
         Most passes over the labels.
     tol : float, default=1e-4
-        When a label is finished, by (2), and the fit: once a pass lowers J by no more than `tol`
-        times its value. Squared loss with complete labels is solved exactly.
+        When a label is finished (its J is within `tol` of the least), and the fit: once a pass
+        lowers J by no more than `tol` times its value. Squared loss with complete labels is solved
+        exactly.
     normalize : {"l2", None}, default="l2"
         Scale the rows of X to unit length.
     fit_intercept : bool, default=True
@@ -144,21 +132,17 @@ class BinaryRelevance(MultiLabelEstimator):
         check_dense(shape, "BinaryRelevance's coefficients", "LEML")
         if problem.kind == "complete" and self.loss == "squared":
             return LowRank(problem.backend.to_numpy(self._ridge(problem)), None)
-        groups = _groups(problem)
+        groups = label_groups(problem.n_samples, problem.n_labels)
 
         def start() -> State:
             return {"Z": problem.backend.asarray(np.zeros(shape, problem.dtype))}
 
         def step(state: State) -> tuple[State, float]:
-            Z = state["Z"]
-            xp, parts, objective = array_namespace(Z), [], 0.0
-            for labels in groups:
-                maps = problem.blocks.map(Columns, labels)
-                risk = Risk(maps, self._loss, float(self.reg), axis=0)
-                part, values = self._newton(risk, Z[:, labels])
-                parts.append(part)
-                objective += float(xp.sum(values))
-            return {"Z": xp.concat(parts, axis=1)}, objective
+            Z, values = newton_pass(
+                problem.blocks, lambda labels: self._loss, float(self.reg), state["Z"], groups,
+                self.tol,
+            )  # fmt: skip
+            return {"Z": Z}, float(array_namespace(values).sum(values))
 
         return LowRank(problem.backend.to_numpy(problem.descend(start, step)["Z"]), None)
 
@@ -168,79 +152,3 @@ class BinaryRelevance(MultiLabelEstimator):
         Z = moments.ridge(self.reg)
         self.history_.append(0.5 * (moments.n_positives - inner(Z, moments.xy)))
         return Z
-
-    def _newton(self, risk: Risk, Z: Array) -> tuple[Array, Array]:
-        """Z after a pass, and J there by label."""
-        xp = array_namespace(Z)
-        gtol = xp.sqrt(2 * risk.reg * self.tol * risk.values(Z))  # (2)
-        if self.loss != "squared":
-            found = tron(risk, Z, gtol=gtol, max_iter=_NEWTON_STEPS, cg_max_iter=_CG_STEPS)
-            return found.w, found.values
-        g = risk.grad(Z)
-        rtol = ratio(gtol, xp.sqrt(xp.sum(g * g, axis=0, keepdims=True)))
-        Z = Z + cg(risk.hessp(Z), -g, rtol=rtol, max_iter=_CG_STEPS, axis=0).x
-        return Z, risk.values(Z)
-
-
-class Columns:
-    """Z ↦ P_Ω(X Z) for some of the labels, a column of Z each; its adjoint is G ↦ Xᵀ G.
-
-    The numbers on Ω are a vector, or the whole array of n_rows × labels where Ω is everything.
-    """
-
-    def __init__(self, block: Block, labels: slice):
-        self.block = _of_labels(block, labels)
-        omega = self.block.omega
-        self.shape, self.cells = self.block.Y.shape, None if omega is None else _cells(omega)
-
-    def forward(self, Z: Array) -> Array:
-        scores, xp = self.block.project(Z), array_namespace(Z)
-        return scores if self.cells is None else xp.reshape(scores, (-1,))[self.cells]
-
-    def adjoint(self, g: Array) -> Array:
-        return self.block.project_t(self._laid_out(g))
-
-    def totals(self, e: Array) -> Array:
-        """A sum a label, of shape (1, labels): each column of Z is a problem of its own."""
-        return array_namespace(e).sum(self._laid_out(e), axis=0, keepdims=True)
-
-    def _laid_out(self, e: Array) -> Array:
-        if self.cells is None:
-            return e
-        xp = array_namespace(e)
-        out = xp.zeros(self.shape[0] * self.shape[1], dtype=e.dtype, device=e.device)
-        out[self.cells] = e
-        return xp.reshape(out, self.shape)
-
-
-def _groups(problem: Problem) -> list[slice]:
-    width = max(1, _GROUP_SCORES // max(problem.n_samples, 1))
-    n_labels = problem.n_labels
-    return [slice(j, min(j + width, n_labels)) for j in range(0, n_labels, width)]
-
-
-def _of_labels(b: Block, labels: slice) -> Block:
-    """The same rows with some of the labels, and y on all their entries."""
-    Y, _ = _columns(b.Y, labels)
-    if b.omega is None:
-        dtype = b.X.data.dtype if isinstance(b.X, Sparse) else b.X.dtype
-        return replace(b, Y=Y, y=b.kernels.dense(Y, slice(0, Y.shape[0]), dtype))
-    omega, kept = _columns(b.omega, labels)
-    return replace(b, Y=Y, omega=omega, y=b.y[kept])
-
-
-def _columns(S: Sparse, columns: slice) -> tuple[Sparse, Array]:
-    """Some columns of a pattern, and which of its entries they keep."""
-    xp = array_namespace(S.indices)
-    kept = (S.indices >= columns.start) & (S.indices < columns.stop)
-    before = xp.cumulative_sum(xp.astype(kept, xp.int64), include_initial=True)
-    indices = S.indices[kept] - columns.start
-    shape = (S.shape[0], columns.stop - columns.start)
-    return Sparse(shape, before[S.indptr], indices, None, S.kernels), kept
-
-
-def _cells(S: Sparse) -> Array:
-    """Where each entry of a pattern stands in the array of its shape, laid out row after row."""
-    xp = array_namespace(S.indptr)
-    rows = xp.arange(S.shape[0], device=S.indptr.device)
-    return xp.repeat(rows, xp.diff(S.indptr)) * S.shape[1] + S.indices

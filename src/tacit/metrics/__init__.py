@@ -30,6 +30,7 @@ from tacit.metrics.ranking import auc_per_label as auc_per_label
 from tacit.metrics.ranking import coverage as coverage
 from tacit.metrics.ranking import label_ranking_ap as label_ranking_ap
 from tacit.metrics.ranking import ranking_loss as ranking_loss
+from tacit.metrics.sets import best_threshold as best_threshold
 from tacit.metrics.sets import example_accuracy as example_accuracy
 from tacit.metrics.sets import example_f1 as example_f1
 from tacit.metrics.sets import hamming_loss as hamming_loss

@@ -9,8 +9,14 @@ number in row i or for label l:
     example accuracy  mean_i  |T ∩ P|_i / (|T|_i + |P|_i − |T ∩ P|_i)     (4)
     example F1        mean_i  2 |T ∩ P|_i / (|T|_i + |P|_i)               (5)
 
+Where true labels of kind l are said with probability c_l only, each that was said stands for 1/c_l,
+and with P_t the entries whose score is above t the micro-F1 of the truth is about
+
+    F(t)              2 Σ_{T ∩ P_t} 1/c_l / (Σ_T 1/c_l + |P_t|)           (6)
+
 A label (or a whole table) without relevant and predicted entries has F1 0; a row without either is
-perfect, 1. Everything is sparse: the cost is O(|T| + |P|).
+perfect, 1. Everything is sparse: the cost of (1) to (5) is O(|T| + |P|), that of a maximum of (6)
+a sort of the scores.
 """
 
 from __future__ import annotations
@@ -21,9 +27,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from tacit.labels import Labels, TopK, as_labels
-from tacit.metrics.top import check_shape, checked_topk, mean_rows
+from tacit.metrics.top import check_shape, checked_topk, mean_rows, refuse_nan
 
-__all__ = ["example_accuracy", "example_f1", "hamming_loss", "macro_f1", "micro_f1"]
+__all__ = [
+    "best_threshold",
+    "example_accuracy",
+    "example_f1",
+    "hamming_loss",
+    "macro_f1",
+    "micro_f1",
+]
 
 
 def hamming_loss(truth: Any, predicted: Any) -> float:
@@ -80,6 +93,46 @@ def example_f1(truth: Any, predicted: Any) -> float:
     return _mean_ratio(2 * both, relevant + chosen)
 
 
+def best_threshold(truth: Any, predicted: Any, *, c: Any = 1.0) -> float:
+    """The threshold t above which scores are to be predicted for the largest micro-F1, (6).
+
+    It is one of the scores (or just below the lowest): {score > t} begins with the next larger one.
+    Of thresholds that are equally good the largest is taken, and where nothing was said that is the
+    largest score, above which nothing is predicted. nan where no known entry has a score.
+
+    Parameters
+    ----------
+    truth, predicted
+        See `tacit.metrics`; `predicted` holds scores. A `TopK` or sparse matrix offers only what it
+        lists, and the rest of the truth is missed at any threshold.
+    c : float or array of shape (n_labels,), default=1.0
+        The probability that a label is said where it is true; 1 is plain micro-F1. A smaller c
+        never raises the threshold.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.6], [0.5, 0.4], [0.3, 0.1]])
+    >>> best_threshold([[1, 0], [0, 1], [0, 0]], scores)
+    0.6
+    >>> best_threshold([[1, 0], [0, 1], [0, 0]], scores, c=0.5)
+    0.3
+    """
+    truth = as_labels(truth)
+    weights = 1 / _checked_rates(c, truth)
+    rows, columns, scores = _scored_cells(truth, predicted)
+    if not len(scores):
+        return np.nan
+    gains = np.where(_in(truth.positives, rows, columns), weights[columns], 0.0)
+    order = np.argsort(-scores)
+    scores, hits = scores[order], np.cumsum(gains[order])
+    last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # of each run of equals
+    total = weights[truth.positives.indices].sum()
+    f1 = np.append(0.0, 2 * hits[last] / (last + 1 + total))  # above the largest is nothing
+    least = np.nextafter(scores[-1], -np.inf)
+    below = np.concatenate([scores[:1], scores[last[:-1] + 1], [least]])
+    return float(below[f1.argmax()])
+
+
 class _Counts(NamedTuple):
     both: np.ndarray
     relevant: np.ndarray
@@ -120,3 +173,48 @@ def _indicator(truth: Labels, predicted: Any) -> sp.csr_array:
     chosen = sp.csr_array(predicted).astype(bool)
     chosen.sum_duplicates()  # astype has copied: the caller's matrix stays as it was
     return chosen
+
+
+def _scored_cells(truth: Labels, predicted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, label and score of each known entry that is offered."""
+    if isinstance(predicted, TopK):
+        listed = checked_topk(truth, predicted)
+        rows, ranks = np.nonzero(listed >= 0)
+        columns, scores = listed[rows, ranks], np.asarray(predicted.scores)[rows, ranks]
+    elif sp.issparse(predicted):
+        check_shape(truth, predicted.shape)
+        cells = sp.coo_array(predicted, copy=True)
+        cells.sum_duplicates()
+        rows, columns, scores = cells.row, cells.col, cells.data
+    else:
+        dense = np.asarray(predicted)
+        check_shape(truth, dense.shape)
+        rows, columns = np.divmod(np.arange(dense.size), max(truth.n_labels, 1))
+        scores = dense.ravel()
+    if scores.dtype.kind not in "biuf":
+        raise ValueError(f"predicted must hold numbers; got values of type {scores.dtype}")
+    scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+    refuse_nan(scores)
+    offered = scores > -np.inf
+    if truth.observed is not None:
+        offered &= _in(truth.observed, rows, columns)
+    return rows[offered], columns[offered], scores[offered]
+
+
+def _in(pattern: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Whether each cell is in the pattern, whose cells are sorted since it is canonical."""
+    n, n_labels = pattern.shape
+    stored = np.repeat(np.arange(n), np.diff(pattern.indptr)) * n_labels + pattern.indices
+    wanted = rows.astype(np.int64) * n_labels + columns
+    place = np.searchsorted(stored, wanted)
+    return np.append(stored, -1)[place] == wanted
+
+
+def _checked_rates(c: Any, truth: Labels) -> np.ndarray:
+    rates = np.asarray(c, np.float64)
+    if rates.shape not in ((), (truth.n_labels,)) or not ((rates > 0) & (rates <= 1)).all():
+        raise ValueError(
+            f"c must be one number above 0 and at most 1, or one for each of {truth.n_labels} "
+            f"labels; got {c!r}"
+        )
+    return np.broadcast_to(rates, truth.n_labels)

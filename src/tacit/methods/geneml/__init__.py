@@ -38,6 +38,7 @@ from tacit.losses import LOSSES, Loss
 from tacit.methods.geneml.em import EM, Context, Priors, folded_codes, label_map
 from tacit.methods.geneml.gibbs import gibbs
 from tacit.methods.geneml.online import Online
+from tacit.missing import Rates
 from tacit.models import LowRank
 from tacit.moments import Equations, Moments, Products
 from tacit.numerics import sigmoid
@@ -445,6 +446,48 @@ class GenEML(MultiLabelEstimator):
         codes = b.kernels.to_numpy(b.project(b.kernels.asarray(self.beta_)))
         mu = sigmoid(codes @ self._exposure_features().T + self.bias_)
         return np.clip(mu, EDGE, 1 - EDGE)
+
+    def _said_rates(self, X: Any, Y: Any) -> Rates:
+        """How often each label is said where it is true, for `tacit.missing.estimate`."""
+        X, labels = self._to_complete(X, Y)
+        if not np.any((self.exposures_ > 0) & (self.exposures_ < 1)):
+            raise ValueError(
+                "model has learned no exposure, so it knows nothing of what is missing; fit GenEML "
+                'on positive-only labels with exposure="labels" or "covariates"'
+            )
+        n_said = np.bincount(labels.positives.indices, minlength=labels.n_labels)
+        if self.exposure_interval_ is not None:
+            c, (low, high) = self.exposures_, self.exposure_interval_
+            how = "the mean of its draws, and their 5 % and 95 % quantiles"
+        else:
+            c, error = self._said_shares(X)
+            low, high = c - 1.96 * error, c + 1.96 * error
+            how = (
+                "with scores held fixed up to an intercept, so that intervals are too narrow, and "
+                "settled only after hundreds of passes (tol=0)"
+            )
+        how = f"GenEML's exposure, {how}; for rare labels its Beta prior decides."
+        return Rates.of_labels(c, low, high, how, n_said)
+
+    def _said_shares(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Σμσ / Σσ over the rows, the share of true labels that is said, and its standard error.
+
+        A factor t on μ_l and a shift b of ψ_l move log P(said) by v = (1, 1 - σ), so that their
+        information is Σ_n μσ / (1 - μσ) v vᵀ. What is left for t once b is free is next to nothing
+        where σ ≪ 1 throughout: only the product μσ is known there.
+        """
+        n_labels = len(self.classes_)
+        true, said, tt, tb, bb = np.full((5, n_labels), 1e-12)  # where all underflows
+        for block in self._blocks(X, n_labels):
+            sigma = sigmoid(self._scores(block).astype(np.float64))
+            p = sigma * (self.exposures_ if self.beta_ is None else self._block_rates(block))
+            odds, silent = p / (1 - p), 1 - sigma
+            true += sigma.sum(axis=0)
+            said += p.sum(axis=0)
+            tt += odds.sum(axis=0)
+            tb += (odds * silent).sum(axis=0)
+            bb += (odds * silent**2).sum(axis=0)
+        return said / true, said / true / np.sqrt(np.maximum(tt - tb**2 / bb, 1e-12))
 
     def _exposure_features(self) -> np.ndarray:
         if self.label_features_ is not None:

@@ -1,0 +1,286 @@
+"""Elkan08: one classifier a label from its positives and everything else (Elkan and Noto).
+
+Somebody says a true label with a probability c that depends on nothing but the label ("selected
+completely at random"), so for each label l
+
+    P(s_l = 1 | x) = c_l P(y_l = 1 | x),    hence    P(y_l = 1 | x) = min(1, g_l(x) / c_l)      (1)
+
+with g_l(x) = σ(xᵀ z_l) an estimate of P(s_l = 1 | x): logistic regression of what was said against
+all the rest, with ½ λ ‖z_l‖². c_l is the mean of g_l over held-out rows H that say l (the paper's
+e₁). Many labels are said in none of these rows, so it is drawn towards the mean over all labels:
+
+    ē_l = mean of g_l over {i ∈ H : s_il = 1},  c̄ = that mean over all l,
+    c_l = (n_l ē_l + κ c̄) / (n_l + κ),  κ = 10,  cut to [10⁻³, 1]                               (2)
+
+with n_l the number of those rows. Then z is fitted again, on all rows, so that nothing said is lost
+(`variant="ratio"`). Or (`"weighted"`), an unsaid label of a row counts as a yes of weight w and as
+a no of weight 1 - w,
+
+    w = P(y = 1 | x, s = 0) = ((1 - c) / c) g / (1 - g), cut to [0, 1],                         (3)
+
+and P(y = 1 | x) = σ(xᵀ z) of that fit: logistic loss with the soft target w in place of 0.
+
+**Which rows are held out** is decided by their features: with r random and ρ the root of the mean
+square of xᵀr,
+
+    x ∈ H  if  the fractional part of 256 xᵀr / ρ is below `holdout`,                           (4)
+
+so that neither the order of rows nor how they are cut into blocks matters, and copies of a row stay
+together.
+
+**Cost**: two logistic regressions, O(nnz(X) L + n L) a product; see `tacit.models.columns`.
+
+e₁ tends to c E[P(y | x) | y = 1], which is below c wherever the classes overlap.
+
+Reference: C. Elkan and K. Noto. Learning classifiers from only positive and unlabeled data.
+KDD 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from tacit.backends import Array, Sparse
+from tacit.backends.block import Block, pieces
+from tacit.base import MultiLabelEstimator, Problem, shared_checks
+from tacit.blocks import Blocks
+from tacit.fitting import State, settled
+from tacit.labels import check_dense
+from tacit.losses import LOSSES, Probability
+from tacit.missing import HeldOut
+from tacit.models import LowRank
+from tacit.models.columns import label_groups, newton_pass
+from tacit.numerics import sigmoid, softplus
+from tacit.params import a_float, an_int, one_of
+
+__all__ = ["Elkan08"]
+
+_KAPPA = 10.0  # of (2)
+_FIRST_PASSES = 50  # most, of the fit for c: not max_iter, with which a checkpoint may not begin
+_TURNS = 256  # of (4): many, so that rows are spread evenly; few enough for float32
+
+
+class Elkan08(MultiLabelEstimator):
+    """Positive and unlabelled learning, label by label, for positive-only labels.
+
+    Parameters
+    ----------
+    variant : {"ratio", "weighted"}, default="ratio"
+        Divide by c as in (1), or fit again with the weights (3).
+    reg : float, default=1.0
+        The weight λ.
+    holdout : float, default=0.1
+        The share of the rows that c is estimated on.
+    max_iter : int, default=50
+        Most passes over the labels, of the last fit.
+    tol : float, default=1e-4
+        When a label is finished (its objective is within `tol` of the least), and a fit: once a
+        pass lowers the objective by no more than `tol` times its value.
+    normalize : {"l2", None}, default="l2"
+        Scale the rows of X to unit length.
+    fit_intercept : bool, default=True
+        Add a constant feature (penalised like the others).
+    threshold, k : float, int or None, default=0.5, None
+        What `predict` says yes to: the k best labels or, with k None, those of probability above
+        threshold.
+    device : str, default="cpu"
+        "cpu" (NumPy and Numba), "cuda", "cuda:1", … or "torch" (PyTorch on the CPU).
+    random_state : int, RandomState or None, default=None
+        Draws the r that decides which rows are held out.
+    verbose : bool, default=False
+        Show a progress bar with the objective.
+
+    Attributes
+    ----------
+    model_ : LowRank
+        Z, as W without an H. Scores are log P(y = 1 | x) before (1) is cut at 1.
+    c_ : ndarray of shape (n_labels,)
+        How likely each label is said where it is true, (2).
+    history_ : list of float
+        The objective of the last fit after each pass. It never increases.
+    classes_ : ndarray
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    Three in ten of the true labels were said:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], (2000, 4))
+    >>> Y = (X > 0) & (rng.random(X.shape) < 0.3)
+    >>> model = Elkan08(reg=0.1, random_state=0).fit(X, Y)
+    >>> bool(abs(model.c_ - 0.3).max() < 0.05), bool((model.predict(X) == (X > 0)).all())
+    (True, True)
+    """
+
+    _kinds = ("positive-only",)
+    _arrays = {"c_": ("L",)}
+    _checks = {
+        "variant": one_of("ratio", "weighted"),
+        "reg": a_float(above=0),
+        "holdout": (
+            lambda v: a_float(above=0)[0](v) and v < 1,
+            "a number above 0 and below 1",
+        ),
+        "max_iter": an_int(at_least=1),
+        "tol": a_float(at_least=0),
+        **shared_checks(),
+    }
+
+    def __init__(
+        self,
+        *,
+        variant: Literal["ratio", "weighted"] = "ratio",
+        reg: float = 1.0,
+        holdout: float = 0.1,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        normalize: Literal["l2"] | None = "l2",
+        fit_intercept: bool = True,
+        threshold: float = 0.5,
+        k: int | None = None,
+        device: str = "cpu",
+        random_state=None,
+        verbose: bool = False,
+    ):
+        self.variant = variant
+        self.reg = reg
+        self.holdout = holdout
+        self.max_iter = max_iter
+        self.tol = tol
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.k = k
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _loss(self) -> Probability:
+        return _OfLogarithm()
+
+    def _fit(self, problem: Problem) -> LowRank:
+        shape = (problem.n_features, problem.n_labels)
+        check_dense(shape, "Elkan08's coefficients", "GenEML")
+        groups = label_groups(problem.n_samples, problem.n_labels)
+        loss = lambda labels: LOSSES["logistic"]
+        one_pass = lambda blocks, Z: newton_pass(blocks, loss, float(self.reg), Z, groups, self.tol)
+
+        def start() -> State:
+            held = _held_out(problem, self.holdout, self.fit_intercept)
+            Z = problem.backend.asarray(np.zeros(shape, problem.dtype))
+            Z = self._converged(one_pass, held.map(_without), Z)
+            found: HeldOut = held.sum(_said_where_held, Z)
+            c = found.c("e1", by="labels", kappa=_KAPPA).c.astype(problem.dtype)
+            state = {"Z": Z, "c": problem.backend.asarray(c)}
+            return state | ({"first": Z} if self.variant == "weighted" else {})
+
+        def step(state: State) -> tuple[State, float]:
+            blocks: Any = problem.blocks
+            if self.variant == "weighted":
+                blocks = _Softened(blocks, state["first"], state["c"])
+            Z, values = one_pass(blocks, state["Z"])
+            return state | {"Z": Z}, float(array_namespace(values).sum(values))
+
+        state = problem.descend(start, step)
+        self.c_ = problem.backend.to_numpy(state["c"])
+        return LowRank(problem.backend.to_numpy(state["Z"]), None)
+
+    def _converged(self, one_pass: Callable, blocks: Blocks, Z: Array) -> Array:
+        history: list[float] = []
+        while len(history) < _FIRST_PASSES and not settled(history, self.tol):
+            Z, values = one_pass(blocks, Z)
+            history.append(float(array_namespace(values).sum(values)))
+        return Z
+
+    def _codes(self, block: Block) -> Array:
+        """log P(y = 1 | x), so that labels of one row are ranked by how likely they are true."""
+        logarithm = -softplus(-super()._codes(block))
+        if self.variant == "weighted":
+            return logarithm
+        c = block.kernels.asarray(self.c_)
+        return logarithm - array_namespace(c).log(c)
+
+
+class _OfLogarithm:
+    """The probability whose logarithm is the score, or 1 where the score is above 0."""
+
+    def probability(self, z: Array) -> Array:
+        xp = array_namespace(z)
+        return xp.exp(xp.clip(z, max=0.0))
+
+
+def _held_out(problem: Problem, share: float, intercept: bool) -> Blocks:
+    """The blocks, each with which of its rows are in H."""
+    r = problem.normal(problem.n_features, 1)
+    if intercept:
+        r[-1] = 0.0  # the constant tells no row from another
+    squares = float(problem.blocks.sum(_squares, r))
+    turns = _TURNS / max(np.sqrt(squares / problem.n_samples), np.finfo(problem.dtype).tiny)
+    return problem.blocks.map(_with_held, r * turns, share)
+
+
+def _squares(b: Block, r: Array) -> float:
+    t = b.project(r)
+    return float(array_namespace(t).sum(t * t))
+
+
+def _with_held(b: Block, r: Array, share: float) -> tuple[Block, Array]:
+    t = b.project(r)
+    return b, t - array_namespace(t).floor(t) < share
+
+
+def _without(part: tuple[Block, Array]) -> Block:
+    """The block with zeros for features in the rows of H: they cost log 2, and teach nothing."""
+    b, held = part
+    xp = array_namespace(held)
+    keep = xp.astype(~held, b.X.data.dtype if isinstance(b.X, Sparse) else b.X.dtype)
+    if not isinstance(b.X, Sparse):
+        return replace(b, X=b.X * keep)
+    return replace(b, X=replace(b.X, data=b.X.data * xp.repeat(keep[:, 0], xp.diff(b.X.indptr))))
+
+
+def _said_where_held(part: tuple[Block, Array], Z: Array) -> HeldOut:
+    """What (2) needs of the rows in H."""
+    b, held = part
+    numbers = b.kernels.to_numpy
+    Y = sp.csr_array(
+        (np.ones(b.Y.nnz, bool), numbers(b.Y.indices), numbers(b.Y.indptr)), shape=b.Y.shape
+    )
+    kept, sums = numbers(held)[:, 0], []
+    for rows in pieces(b, Z.shape[1]):
+        X = b.X.some(rows) if isinstance(b.X, Sparse) else b.X[rows]
+        g = numbers(sigmoid(b.kernels.spmm(X, Z)))
+        sums.append(HeldOut.of(Y[rows][kept[rows]], g[kept[rows]]))
+    return reduce(add, sums)
+
+
+@dataclass(frozen=True)
+class _Softened:
+    """Blocks whose maps have the soft targets (3); a pass asks no more of blocks than to map."""
+
+    blocks: Blocks
+    Z: Array  # g = σ(X Z)
+    c: Array
+
+    def map(self, make: Callable, labels: slice) -> Blocks:
+        return self.blocks.map(_soft, make, labels, self.Z[:, labels], self.c[labels])
+
+
+def _soft(b: Block, make: Callable, labels: slice, Z: Array, c: Array) -> Any:
+    columns = make(b, labels)
+    y, xp = columns.block.y, array_namespace(Z)
+    odds = xp.exp(xp.clip(columns.forward(Z), max=30.0))  # g / (1 - g); beyond this w is 1 anyway
+    w = xp.clip((1 - c) / c * odds, max=1.0)
+    columns.block = replace(columns.block, y=y + (1 - y) * w)
+    return columns
