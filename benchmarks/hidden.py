@@ -70,7 +70,8 @@ def methods(rank: int, device: str, passes: int) -> list[Method]:
         Method("GenEML, tied codes", geneml("labels", embedding="tied"), tied, said),
         Method("LEML, positive-only", leml(3), regs(0.1, 0.3, 1.0, 3.0), said),
         Method("LEML, silence is no", leml(10), regs(1.0, 3.0, 10.0, 30.0)),
-        Method("MPU", mpu(2), weak, said),
+        Method("MPU", mpu(3), weak, said),
+        Method("MPU, two levels", mpu(2), weak, said),
         Method("MPU, base level", mpu(1), weak, said),
         Method("BR, SGD", mpu(1, c=1.0), weak, said),
         Method("BR, logistic", br, regs(0.1, 0.3, 1.0, 3.0)),
@@ -188,6 +189,7 @@ def plot(results: dict[str, dict]) -> None:
         "BR, logistic": ("^-", red),
         "BR, SGD": ("^--", red),
         "MPU": ("D-", purple),
+        "MPU, two levels": ("D:", purple),
         "MPU, base level": ("D--", purple),
         "Ridge": ("v-", grey),
     }

@@ -331,12 +331,12 @@ def as_labels(Y: Any, kind: Kind = "complete") -> Labels:
     return labels
 
 
-def check_dense(shape: tuple[int, int], what: str, instead: str) -> None:
-    """Refuse to lay out more than `DENSE_LIMIT` entries, and name what to use instead."""
-    if shape[0] * shape[1] > DENSE_LIMIT:
+def check_dense(shape: tuple[int, int], what: str, instead: str, limit: int = DENSE_LIMIT) -> None:
+    """Refuse to lay out more than `limit` entries, and name what to use instead."""
+    if shape[0] * shape[1] > limit:
         raise ValueError(
             f"{what} would lay out {shape[0]:,} × {shape[1]:,} entries, more than the "
-            f"{DENSE_LIMIT:,} allowed; use {instead}, or take fewer rows at a time"
+            f"{limit:,} allowed; use {instead}, or take fewer rows at a time"
         )
 
 

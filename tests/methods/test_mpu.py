@@ -223,7 +223,7 @@ def test_no_rows_own_labels_change_what_the_next_level_sees_of_it(monkeypatch):
     changed = said.copy()
     changed[17] = ~changed[17]
     for Y in (said, changed):
-        MPU(3, c=0.5, max_iter=3, batch_size=5, random_state=0).fit(X, Y)
+        MPU(3, c=0.5, top=None, max_iter=3, batch_size=5, random_state=0).fit(X, Y)
     order = _order(60, 5, np.random.RandomState(0).randint(2**31))
     t, place_ = divmod(int(np.flatnonzero(order == 17)[0]), 5)
     first, second = found[0], found[2]  # of level 0, before and after
@@ -336,7 +336,7 @@ def test_a_stream_of_batches_is_the_pass_of_a_fit(device):
 
 def test_partial_fit_says_what_it_needs():
     X, _, said, _ = problem(n=40)
-    with pytest.raises(ValueError, match=r"partial_fit trains the base level alone.*levels=2"):
+    with pytest.raises(ValueError, match=r"partial_fit trains the base level alone.*levels=3"):
         MPU(c=0.5).partial_fit(X, said)
     with pytest.raises(ValueError, match="cannot go on with a model"):
         MPU(1, c=0.5, solver="newton").fit(X, said).partial_fit(X, said)

@@ -43,6 +43,9 @@ class NumpyBackend:
     def asarray(self, x: Any) -> np.ndarray:
         return np.asarray(x)
 
+    def kept(self, x: np.ndarray) -> np.ndarray:
+        return x
+
     def to_numpy(self, x: Any) -> np.ndarray:
         return np.asarray(x)
 

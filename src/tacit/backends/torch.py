@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ class TorchBackend:
 
     device: str = "cpu"
     chunk = _BLOCK_ENTRIES  # a class attribute, not a field: the same for all
+    _kept: dict = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def on(cls, device: str) -> TorchBackend:
@@ -41,6 +42,12 @@ class TorchBackend:
 
     def asarray(self, x: Any) -> torch.Tensor:
         return torch.as_tensor(x, device=self.device)
+
+    def kept(self, x: np.ndarray) -> torch.Tensor:
+        place = (x.__array_interface__["data"][0], x.shape)
+        if place not in self._kept:
+            self._kept[place] = x, self.asarray(x)  # with x itself, or its place might be reused
+        return self._kept[place][1]
 
     def to_numpy(self, x: torch.Tensor) -> np.ndarray:
         return x.detach().cpu().numpy()

@@ -26,11 +26,11 @@ class LowRank:
 
     def codes(self, block: Block) -> Array:
         """The latent code X W of each row."""
-        return block.project(block.kernels.asarray(self.W))
+        return block.project(block.kernels.kept(self.W))
 
     def decoder(self, kernels: Any) -> Array | None:
         """H where the codes are; scores are codes · Hᵀ, or the codes themselves without H."""
-        return None if self.H is None else kernels.asarray(self.H)
+        return None if self.H is None else kernels.kept(self.H)
 
 
 class FixedH:

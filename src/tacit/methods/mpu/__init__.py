@@ -13,7 +13,9 @@ likelihood with μ = c, an identity embedding and no codes.
 **Levels.** One label's features say something of another label, through what is predicted of it.
 Level ℓ sees x^(ℓ) = (x^(ℓ-1), ŷ^(ℓ-1)), the probabilities of the level below (figure 3). Those of
 the training rows come from models that have not seen the row: m folds, each predicted by a model
-of the others (figure 4). `_trainings` is that box. The paper's "two levels" are ℓ = 0 and 1.
+of the others (figure 4). `_trainings` is that box. The paper sets "the number of stacking levels",
+L of figure 3, to 2: ℓ = 0, 1 and 2, three levels in all. A row's few best predictions serve better
+than all of them, and keep the design sparse.
 
 **c** is the same at all levels. `tacit.missing.rates` has the estimates: Elkan and Noto's, from a
 plain logistic regression and a held-out fold, whose e1 tends to c E[P(y | x) | y = 1] and is thus
@@ -31,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -57,11 +60,11 @@ from tacit.params import a_float, an_int, check_params, one_of
 
 __all__ = ["MPU"]
 
-_STACKED = 1000  # labels up to which all predictions are features of the next level, if not told
-_TOP = 50  # and how many of a row's are, beyond
 _PLAIN = 1 / 3  # of the passes of a training, with c = 1
 _GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of c, to be learned
 _PROFILE_PASSES = 3  # of Newton's method for each
+_MOST_WEIGHTS = 2**31  # of a level: 8 GiB in float32, twice while it is trained
+_HELD_SCORES = 2**28  # at most, that c is estimated from
 _TUNED_SCORES = 2**24  # at most, that a threshold is chosen from
 
 
@@ -70,7 +73,7 @@ class MPU(MultiLabelEstimator):
 
     Parameters
     ----------
-    levels : int, default=2
+    levels : int, default=3
         How many levels, the base level included.
     c : float, "global", "labels" or "learned", default="global"
         The share of true labels that were said: known; estimated for all labels together; for each
@@ -86,17 +89,16 @@ class MPU(MultiLabelEstimator):
     rate : float, default=0.3
         AdaGrad's ρ.
     batch_size : int or None, default=None
-        Rows of a mini-batch, but no more than a fold has. None: about 200 batches a pass, of 512 to
-        4,096 rows; larger ones are cheaper, by their rare features.
+        Rows of a mini-batch, but no more than a fold has. None: about 100 batches a pass, of 512 to
+        8,192 rows; larger ones are cheaper, by their rare features.
     max_iter : int, default=10
         Passes of a training: all of them (sgd), or at most (newton).
     tol : float, default=1e-4
         Newton's method stops once a pass lowers J by no more than `tol` times its value.
     cv : int, default=5
         Folds m of figure 4.
-    top : int or None, default=None
-        How many of a row's predictions the next level sees; None: all of them, of up to 1,000
-        labels, and 50 of more.
+    top : int or None, default=10
+        How many of a row's predictions the next level sees, the best; None is all, laid out.
     normalize : {"l2", None}, default="l2"
         Scale the rows of X to unit length.
     fit_intercept : bool, default=True
@@ -178,7 +180,7 @@ class MPU(MultiLabelEstimator):
 
     def __init__(
         self,
-        levels: int = 2,
+        levels: int = 3,
         *,
         c: float | Literal["global", "labels", "learned"] = "global",
         estimator: Literal["e1", "e2", "e3"] = "e1",
@@ -189,7 +191,7 @@ class MPU(MultiLabelEstimator):
         max_iter: int = 10,
         tol: float = 1e-4,
         cv: int = 5,
-        top: int | None = None,
+        top: int | None = 10,
         normalize: Literal["l2"] | None = "l2",
         fit_intercept: bool = True,
         threshold: float | Literal["tuned"] = 0.5,
@@ -236,7 +238,8 @@ class MPU(MultiLabelEstimator):
 
     def _fit(self, problem: Problem) -> LowRank:
         d, n_labels = problem.n_features, problem.n_labels
-        check_dense((d + (self.levels - 1) * n_labels, n_labels), "MPU's weights", "LEML")
+        shape = (d + (self.levels - 1) * n_labels, n_labels)
+        check_dense(shape, "MPU's weights", "fewer levels, or LEML", _MOST_WEIGHTS)
         trainings = self._trainings(problem)
         training, sent, last = next(trainings), 0, None
         number = lambda values: problem.backend.asarray(np.asarray(values, np.float64))
@@ -287,7 +290,7 @@ class MPU(MultiLabelEstimator):
 
     def _trainings(self, problem: Problem) -> Generator[Training, Array, None]:
         """Figure 3: yields what is to be trained, and is sent the weights found."""
-        rows, top = self._dealt(problem), self._top(problem.n_labels)
+        rows = self._dealt(problem)
         backend, last = problem.backend, self.levels - 1
         self._levels: list[Array] = []
         yield from self._find_c(problem, rows)
@@ -299,7 +302,7 @@ class MPU(MultiLabelEstimator):
                 for fold in range(self.cv):
                     W = yield train(without=fold)
                     for t, b in rows.batches(only=fold):
-                        predicted[t] = predictions(b.project(W), top, backend)
+                        predicted[t] = predictions(b.project(W), self.top, backend)
             self._levels.append((yield train()))
             if level < last:
                 rows.set_beside(predicted)
@@ -316,12 +319,7 @@ class MPU(MultiLabelEstimator):
         return Dealt(problem, max(1, size), int(problem.rng.randint(2**31)), self.cv)
 
     def _batch_size(self, n: int) -> int:
-        return self.batch_size or min(max(n // 200, 512), 4096)
-
-    def _top(self, n_labels: int) -> int | None:
-        if self.top is not None:
-            return self.top
-        return None if n_labels <= _STACKED else _TOP
+        return self.batch_size or min(max(n // 100, 512), 8192)
 
     def _find_c(self, problem: Problem, rows: Dealt) -> Generator[Training, Array, None]:
         known = problem.kind != "positive-only" or not isinstance(self.c, str)
@@ -333,7 +331,8 @@ class MPU(MultiLabelEstimator):
             self._set_rates(self._profile(problem, rows))
         else:
             W = yield Trainer(self, problem, rows, None)(without=0)
-            parts = [_held_out(b, W) for _, b in rows.batches(only=0)]
+            most = max(1, _HELD_SCORES // (problem.n_labels * rows.size))
+            parts = [_held_out(b, W) for _, b in islice(rows.batches(only=0), most)]
             found: HeldOut = sum(parts[1:], parts[0])
             self._set_rates(found.c(self.estimator, by=self.c))  # type: ignore[arg-type]
 
@@ -390,7 +389,9 @@ class MPU(MultiLabelEstimator):
         for _ in self._find_c(problem, rows):  # it is known
             pass
         c = problem.backend.asarray(self.c_.astype(problem.dtype)[None, :])
+        xp = array_namespace(c)
         state = Trainer(self, problem, rows, c)().start() if begun is None else begun[0]
+        state = {name: xp.asarray(value, copy=True) for name, value in state.items()}
         counts = sum(feature_counts(b, state["W"]) for _, b in rows.batches())
         counts = counts if begun is None else counts + begun[1]
         descent = Descent(float(self.rate), float(self.reg), counts)
@@ -409,10 +410,9 @@ class MPU(MultiLabelEstimator):
     def _codes(self, block: Block) -> Array:
         """The scores of the last level: those of each level are features of the next."""
         F = self._latent(block)
-        top = self._top(len(self.classes_))
         for W in self._above():
-            block = replace(block, more=(*block.more, predictions(F, top, block.kernels)))
-            F = block.project(block.kernels.asarray(W))
+            block = replace(block, more=(*block.more, predictions(F, self.top, block.kernels)))
+            F = block.project(block.kernels.kept(W))
         return F
 
     def _above(self) -> list[np.ndarray]:

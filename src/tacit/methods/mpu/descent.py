@@ -23,6 +23,7 @@ from array_api_compat import array_namespace
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, pieces
 from tacit.fitting import State
+from tacit.numerics import cache_sized, inner
 
 __all__ = ["Descent", "feature_counts"]
 
@@ -38,12 +39,9 @@ class Descent:
     counts: Array
 
     def epoch(self, state: State, batches: Iterable[Block], c: Array) -> tuple[State, float]:
-        """One update a batch, and the penalised loss, that of each batch when it was met."""
-        xp = array_namespace(state["W"])
-        state = {name: xp.asarray(value, copy=True) for name, value in state.items()}
+        """One update a batch, in place, and the penalised loss, of each batch when it was met."""
         loss = sum(self.update(state, b, c) for b in batches)
-        W = xp.astype(state["W"], xp.float64)
-        return state, loss + 0.5 * self.reg * float(xp.sum(W * W))
+        return state, loss + 0.5 * self.reg * _squares(state["W"])
 
     def update(self, state: State, b: Block, c: Array) -> float:
         """Change `state` by a batch, and return the loss of the batch before that."""
@@ -82,6 +80,10 @@ def residual(W: Array, b: Block, c: Array) -> tuple[Array, float]:
 
     parts, losses = zip(*b.kernels.over(piece, pieces(b, n_labels, _FLOPS)))
     return parts[0] if len(parts) == 1 else xp.concat(list(parts)), sum(losses)
+
+
+def _squares(W: Array) -> float:
+    return sum(inner(W[rows], W[rows]) for rows in cache_sized(W))
 
 
 def feature_counts(b: Block, like: Array) -> Array:

@@ -26,7 +26,7 @@ class Dealt:
     """Rows in batches. Those of data in memory are placed once; others anew in every pass."""
 
     def __init__(self, problem: Problem, size: int, seed: int, n_folds: int):
-        self.n_folds = n_folds
+        self.n_folds, self.size = n_folds, size
         self._made: Callable[[], Iterator[Block]] = lambda: problem.batches(size, seed)
         self._kept = list(self._made()) if isinstance(problem.blocks, MemoryBlocks) else None
         self._levels: list[dict[int, Array | Sparse]] = []
