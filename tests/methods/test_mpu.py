@@ -334,6 +334,16 @@ def test_a_stream_of_batches_is_the_pass_of_a_fit(device):
     assert stream.history_[-1] < 0.9 * stream.history_[0]
 
 
+def test_a_stream_may_have_features_that_no_row_has_yet(device):
+    X, _, said, _ = problem(n=40)
+    X[:20, 3] = 0
+    stream = MPU(1, c=0.5, normalize=None, device=device)
+    stream.partial_fit(sp.csr_array(X[:20]), said[:20])
+    assert_array_equal(stream.model_.W[3], 0)
+    stream.partial_fit(sp.csr_array(X[20:]), said[20:])
+    assert (stream.model_.W[3] != 0).all()
+
+
 def test_partial_fit_says_what_it_needs():
     X, _, said, _ = problem(n=40)
     with pytest.raises(ValueError, match=r"partial_fit trains the base level alone.*levels=3"):

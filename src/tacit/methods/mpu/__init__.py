@@ -510,7 +510,7 @@ class Trainer:
         W = self._first_W(without)
         xp = array_namespace(W)
         counts = sum(feature_counts(b, W) for _, b in rows.batches())
-        descent = Descent(float(model.rate), float(model.reg), xp.clip(counts, min=1.0))
+        descent = Descent(float(model.rate), float(model.reg), counts)
         one = xp.ones((1, W.shape[1]), dtype=W.dtype, device=W.device)
         plain = model.max_iter if self.c is None else round(_PLAIN * model.max_iter)
 

@@ -56,7 +56,7 @@ class Descent:
         return loss
 
     def _step(self, W: Array, S: Array, part: Any, R: Array, counts: Array, b: Block) -> None:
-        decay = self.reg * _present(part, W) / counts
+        decay = self.reg * _present(part, W) / array_namespace(W).clip(counts, min=1.0)
         if not isinstance(part, Sparse):
             G = b.kernels.spmm_t(part, R) + decay[:, None] * W
             b.kernels.adagrad(W, S, G, self.rate)
