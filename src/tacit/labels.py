@@ -331,8 +331,9 @@ def as_labels(Y: Any, kind: Kind = "complete") -> Labels:
     return labels
 
 
-def check_dense(shape: tuple[int, int], what: str, instead: str, limit: int = DENSE_LIMIT) -> None:
-    """Refuse to lay out more than `limit` entries, and name what to use instead."""
+def check_dense(shape: tuple[int, int], what: str, instead: str, limit: int | None = None) -> None:
+    """Refuse to lay out more than `limit` entries (`DENSE_LIMIT`), and name what to use instead."""
+    limit = DENSE_LIMIT if limit is None else limit
     if shape[0] * shape[1] > limit:
         raise ValueError(
             f"{what} would lay out {shape[0]:,} × {shape[1]:,} entries, more than the "
