@@ -265,7 +265,7 @@ def fit_all(model: Any, X: Any, Y: Labels, state: Any = None) -> tuple[Any, list
     blocks, known = model._rows(X, Y)
     seconds = []
 
-    def descend(start: Callable, step: Callable) -> Any:
+    def descend(start: Callable, step: Callable, until: None) -> Any:
         nonlocal state
         state = start() if state is None else state
         for _ in range(len(model.history_), model.max_iter):
