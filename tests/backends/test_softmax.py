@@ -232,6 +232,23 @@ def test_some_rows_of_a_matrix_are_a_matrix(backend, pattern):
     )
 
 
+@pytest.mark.parametrize("pattern", [False, True], ids=["values", "pattern"])
+def test_a_matrix_goes_to_scipy_as_it_came(backend, pattern):
+    S = sp.random_array((20, 6), density=0.4, rng=np.random.default_rng(0), format="csr")
+    got = backend.sparse(S, pattern=pattern).scipy()
+    wanted = S.astype(bool) if pattern else S
+    assert got.dtype == wanted.dtype
+    assert_array_equal(got.toarray(), wanted.toarray())
+
+
+def test_weights_are_kept_where_they_are_needed(backend):
+    """Moved once; a part of them is another array, though it begins at the same place."""
+    W = np.arange(12.0).reshape(6, 2)
+    for part in (W, W[:3], W[3:]):
+        assert_array_equal(backend.to_numpy(backend.kept(part)), part)
+        assert backend.kept(part) is backend.kept(part)
+
+
 def test_adagrad_of_no_rows_does_nothing(backend):
     arrays = [backend.asarray(np.ones(shape)) for shape in ((4, 3), (4, 3), (0, 3))]
     backend.adagrad(*arrays, 0.1, backend.asarray(np.empty(0, np.int64)))

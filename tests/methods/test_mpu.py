@@ -1,5 +1,7 @@
 """The laws of MPU: one level is PU logistic regression, and no row's own labels reach its stack."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -146,6 +148,36 @@ def test_sgd_comes_to_where_newtons_method_does():
     )
 
 
+def test_where_c_comes_in_what_was_rarely_said_stays_as_likely_to_be_said():
+    """cσ(f') = σ(f) for small σ: by the constant feature, the last of X, and by nothing else."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.standard_normal((50, 2)), np.ones((50, 1)), rng.random((50, 3))])
+    W, c = rng.standard_normal((6, 4)) * 0.3, np.array([[0.05, 0.2, 0.5, 1.0]])
+    W[2] = -11
+    fake = lambda **of: mpu.Trainer(SimpleNamespace(**of), SimpleNamespace(n_features=3), None, c)
+    louder = fake(fit_intercept=True)._louder(W)
+    assert_allclose(c * expit(X @ louder), expit(X @ W), rtol=0.1)
+    assert_array_equal(np.delete(louder, 2, axis=0), np.delete(W, 2, axis=0))
+    assert_array_equal(fake(fit_intercept=False)._louder(W), W)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "newton"])
+def test_c_comes_in_once_a_training_after_plain_logistic_regression(monkeypatch, solver):
+    X, _, said, _ = problem()
+    met, louder = [], mpu.Trainer._louder
+
+    def note(self, W):
+        met.append(np.array(W))
+        return louder(self, W)
+
+    monkeypatch.setattr(mpu.Trainer, "_louder", note)
+    options = dict(levels=1, solver=solver, tol=0, random_state=0)
+    MPU(c=0.3, max_iter=6, **options).fit(X, said)
+    plain = MPU(c=1.0, max_iter=2 if solver == "sgd" else 1, **options).fit(X, said)
+    assert len(met) == (1 if plain.max_iter == 1 else 2)
+    assert_array_equal(met[0], plain.model_.W)
+
+
 def test_silence_has_the_likelihood_that_geneml_gives_it(device):
     """The kernel that GenEML climbs, with μ = c and the scores of MPU, is minus MPU's loss."""
     X, _, said, _ = problem(n=50)
@@ -211,6 +243,8 @@ def test_how_much_is_missing_is_told_from_c():
     model = MPU(1, c="learned", reg=0.01, solver="newton", normalize=None).fit(X, said)
     found = estimate(model, X, Labels.positive_only(said))
     hidden = truth.sum(axis=0) - said.sum(axis=0)
+    with pytest.raises(ValueError, match=r"Y has shape \(5000, 4\); for this X and model"):
+        estimate(model, X[:10], Labels.positive_only(said))
     assert (found.low <= hidden).all() and (hidden <= found.high).all()  # noqa: PT018
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 __all__ = ["Sparse"]
@@ -51,6 +53,12 @@ class Sparse:
             self, shape=(len(indptr) - 1, self.shape[1]), indptr=indptr - indptr[0],
             indices=self.indices[entries], data=take(self.data), order=take(self.order),
         )  # fmt: skip
+
+    def scipy(self) -> sp.csr_array:
+        """The same in SciPy; a pattern is True on its entries."""
+        numbers = self.kernels.to_numpy
+        data = np.ones(self.nnz, bool) if self.data is None else numbers(self.data)
+        return sp.csr_array((data, numbers(self.indices), numbers(self.indptr)), shape=self.shape)
 
     @property
     def nnz(self) -> int:

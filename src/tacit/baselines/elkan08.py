@@ -45,7 +45,6 @@ from operator import add
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
@@ -254,10 +253,7 @@ def _said_where_held(part: tuple[Block, Array], Z: Array) -> HeldOut:
     """What (2) needs of the rows in H."""
     b, held = part
     numbers = b.kernels.to_numpy
-    Y = sp.csr_array(
-        (np.ones(b.Y.nnz, bool), numbers(b.Y.indices), numbers(b.Y.indptr)), shape=b.Y.shape
-    )
-    kept, sums = numbers(held)[:, 0], []
+    Y, kept, sums = b.Y.scipy(), numbers(held)[:, 0], []
     for rows in pieces(b, Z.shape[1]):
         X = b.X.some(rows) if isinstance(b.X, Sparse) else b.X[rows]
         g = numbers(sigmoid(b.kernels.spmm(X, Z)))

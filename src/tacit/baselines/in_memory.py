@@ -23,8 +23,6 @@ def rows_in_memory(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
 
 def _listed(b: Block) -> list[tuple[Any, np.ndarray]]:
     """A list of one: lists add to longer ones."""
-    X = b.X
-    if isinstance(X, Sparse):
-        X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    X = b.X.scipy() if isinstance(b.X, Sparse) else b.X
     said = b.kernels.dense(b.Y, slice(0, b.Y.shape[0]), bool)
     return [(sp.csr_array(X), said)]

@@ -25,29 +25,29 @@ is which probabilities exceed ½.
 
 **Solvers.** `sgd` is the paper's: AdaGrad on mini-batches (`descent`). `newton` is trust-region
 Newton on all rows (`tacit.models.columns`), with the curvature of EM's bound, which is never
-negative. `sgd` passes over the data are cheaper than Newton's products and a few of them do, so
-it is the default and the one for large data; `newton` arrives at the minimum itself.
+negative. A pass of `sgd` costs two products with X, a step of Newton's a dozen or more: with many
+features `sgd` is sooner there and is the default; with few, as in bibtex, `newton` is, and better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
-from sklearn.utils.validation import check_is_fitted
 
-from tacit.backends import Array, Sparse
-from tacit.backends.block import Block
+from tacit.backends import Array
+from tacit.backends.block import Block, label_counts
 from tacit.base import Completion, MultiLabelEstimator, Problem, shared_checks
 from tacit.blocks import Blocks, MemoryBlocks
 from tacit.blocks.facts import Facts
 from tacit.fitting import Checkpoint, State, settled
-from tacit.labels import Labels, as_labels, check_dense
+from tacit.labels import Labels, check_dense
 from tacit.losses import LOSSES, Logistic, Loss, PositiveUnlabelled
 from tacit.methods.mpu.descent import Descent, feature_counts
 from tacit.methods.mpu.levels import Dealt, predictions
@@ -236,6 +236,29 @@ class MPU(MultiLabelEstimator):
         self._online = None
         return super().fit(X, Y, checkpoint=checkpoint)
 
+    def _trainings(self, problem: Problem) -> Generator[Training, Array, None]:
+        """Figure 3: yields what is to be trained, and is sent the weights found."""
+        rows = self._dealt(problem)
+        backend, last = problem.backend, self.levels - 1
+        self._levels: list[Array] = []
+        yield from self._find_c(problem, rows)
+        c = backend.asarray(self.c_.astype(problem.dtype)[None, :])
+        for level in range(self.levels):
+            train = Trainer(self, problem, rows, c)
+            if level < last:  # figure 4: rows of a fold are predicted from all others
+                predicted: dict[int, Any] = {}
+                for fold in range(self.cv):
+                    W = yield train(without=fold)
+                    for t, b in rows.batches(only=fold):
+                        predicted[t] = predictions(b.project(W), self.top, backend)
+            self._levels.append((yield train()))
+            if level < last:
+                rows.set_beside(predicted)
+        self.threshold_ = 0.5 if isinstance(self.threshold, str) else float(self.threshold)
+        if self.threshold == "tuned":
+            self.threshold_ = _tuned(rows, (yield train(without=0)), self.c_)
+        yield Training.none()
+
     def _fit(self, problem: Problem) -> LowRank:
         d, n_labels = problem.n_features, problem.n_labels
         shape = (d + (self.levels - 1) * n_labels, n_labels)
@@ -280,36 +303,13 @@ class MPU(MultiLabelEstimator):
         numbers = [problem.backend.to_numpy(W) for W in self._levels]
         self.stack_ = np.concatenate(numbers[1:]) if len(numbers) > 1 else None
         if self.solver == "sgd" and last is not None and not self._in_folds:
-            counts = sum(feature_counts(b, last["W"]) for b in problem.blocks.sum(lambda b: [b]))
+            counts = problem.blocks.sum(feature_counts, last["W"])
             self._online = last, counts, self._known
         return LowRank(numbers[0], None)
 
     def _problem(self, blocks: Blocks, known: Facts, resume: Checkpoint | None = None) -> Problem:
         self._known = known
         return super()._problem(blocks, known, resume)
-
-    def _trainings(self, problem: Problem) -> Generator[Training, Array, None]:
-        """Figure 3: yields what is to be trained, and is sent the weights found."""
-        rows = self._dealt(problem)
-        backend, last = problem.backend, self.levels - 1
-        self._levels: list[Array] = []
-        yield from self._find_c(problem, rows)
-        c = backend.asarray(self.c_.astype(problem.dtype)[None, :])
-        for level in range(self.levels):
-            train = Trainer(self, problem, rows, c)
-            if level < last:  # figure 4: rows of a fold are predicted from all others
-                predicted: dict[int, Any] = {}
-                for fold in range(self.cv):
-                    W = yield train(without=fold)
-                    for t, b in rows.batches(only=fold):
-                        predicted[t] = predictions(b.project(W), self.top, backend)
-            self._levels.append((yield train()))
-            if level < last:
-                rows.set_beside(predicted)
-        self.threshold_ = 0.5 if isinstance(self.threshold, str) else float(self.threshold)
-        if self.threshold == "tuned":
-            self.threshold_ = _tuned(rows, (yield train(without=0)), self.c_)
-        yield Training.none()
 
     def _dealt(self, problem: Problem) -> Dealt:
         n, most = problem.n_samples, problem.n_samples
@@ -358,8 +358,7 @@ class MPU(MultiLabelEstimator):
                 if settled(last, self.tol):
                     break
             values.append(problem.backend.to_numpy(J))
-        said, _ = _label_counts(rows, problem.n_labels)
-        return profile_rates(np.asarray(_GRID), np.stack(values[::-1]), said)
+        return profile_rates(np.asarray(_GRID), np.stack(values[::-1]), _said(rows)[0])
 
     def partial_fit(self, X: Any, Y: Any) -> Self:
         """One pass over a batch of rows, in mini-batches, for the base level alone.
@@ -460,8 +459,8 @@ class MPU(MultiLabelEstimator):
         return self._completion(X, labels, k, silent)
 
     def _said_rates(self, X: Any, Y: Any) -> Rates:
-        check_is_fitted(self, "model_")
-        said = np.asarray(as_labels(Y, "positive-only").positives.sum(axis=0))
+        _, labels = self._to_complete(X, Y)
+        said = np.bincount(labels.positives.indices, minlength=labels.n_labels)
         low, high = self.c_interval_
         return Rates.of(self.c_, low, high, self.c_overall_, self._how, said)
 
@@ -509,8 +508,7 @@ class Trainer:
         model, rows = self.model, self.rows
         W = self._first_W(without)
         xp = array_namespace(W)
-        counts = sum(feature_counts(b, W) for _, b in rows.batches())
-        descent = Descent(float(model.rate), float(model.reg), counts)
+        descent = Descent(float(model.rate), float(model.reg), self._feature_counts)
         one = xp.ones((1, W.shape[1]), dtype=W.dtype, device=W.device)
         plain = model.max_iter if self.c is None else round(_PLAIN * model.max_iter)
 
@@ -539,6 +537,12 @@ class Trainer:
 
         return Training(lambda: {"W": self._first_W(without)}, step, finished)
 
+    @cached_property
+    def _feature_counts(self) -> Array:
+        """How many of all rows have each feature: λ is that of a fit on all of them."""
+        like = self.problem.backend.asarray(np.zeros(1, self.problem.dtype))
+        return sum(feature_counts(b, like) for _, b in self.rows.batches())
+
     def _louder(self, W: Array) -> Array:
         """Where c comes in: W whose cσ(f) is what σ(f) was, where it is small."""
         if self.c is None or not self.model.fit_intercept:
@@ -560,22 +564,21 @@ class Trainer:
         width = sum(part.shape[1] for part, _ in b.features())
         W = np.zeros((width, self.problem.n_labels), self.problem.dtype)
         if self.model.fit_intercept:
-            said, n = _label_counts(self.rows, self.problem.n_labels, without)
+            said, n = _said(self.rows, without)
             W[self.problem.n_features - 1] = np.log(said + 0.5) - np.log(n - said + 0.5)
         return self.problem.backend.asarray(W)
 
 
-def _label_counts(rows: Dealt, n_labels: int, without: int | None = None) -> tuple[np.ndarray, int]:
+def _said(rows: Dealt, without: int | None = None) -> tuple[np.ndarray, int]:
     """How often each label was said, and of how many rows."""
-    counts, n = np.zeros(n_labels), 0
+    counts, n = 0.0, 0
     for _, b in rows.batches(without=without):
-        counts += np.bincount(b.kernels.to_numpy(b.Y.indices), minlength=n_labels)
-        n += b.Y.shape[0]
-    return counts, n
+        counts, n = counts + b.kernels.to_numpy(label_counts(b)), n + b.Y.shape[0]
+    return np.asarray(counts), n
 
 
 def _held_out(b: Block, W: Array) -> HeldOut:
-    return HeldOut.of(_pattern(b.Y), b.kernels.to_numpy(sigmoid(b.project(W))))
+    return HeldOut.of(b.Y.scipy(), b.kernels.to_numpy(sigmoid(b.project(W))))
 
 
 def _tuned(rows: Dealt, W: Array, c: np.ndarray) -> float:
@@ -587,15 +590,10 @@ def _tuned(rows: Dealt, W: Array, c: np.ndarray) -> float:
         room -= scores[-1].size
         if room <= 0:
             break
-    stacked = lambda patterns: sp.csr_array(sp.vstack([_pattern(S) for S in patterns]))
+    stacked = lambda patterns: sp.csr_array(sp.vstack([S.scipy() for S in patterns]))
     said = stacked([b.Y for b in blocks])
     if blocks[0].omega is None:
         truth = Labels("positive-only", said)
     else:
         truth = Labels("masked", said, stacked([b.omega for b in blocks]))
     return best_threshold(truth, np.concatenate(scores), c=c)
-
-
-def _pattern(S: Sparse) -> sp.csr_array:
-    indices, indptr = (S.kernels.to_numpy(a) for a in (S.indices, S.indptr))
-    return sp.csr_array((np.ones(len(indices), bool), indices, indptr), shape=S.shape)
