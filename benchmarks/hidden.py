@@ -203,17 +203,19 @@ def plot(results: dict[str, dict]) -> None:
             of_model = [row for row in rows if row["model"] == model]
             if not of_model:
                 continue
-            at = [[row["P@3"] for row in of_model if row["hidden"] == rate] for rate in rates]
-            percent = [100 * rate for rate in rates]
+            seen = sorted({row["hidden"] for row in of_model})
+            at = [[row["P@3"] for row in of_model if row["hidden"] == rate] for rate in seen]
+            percent = [100 * rate for rate in seen]
             axes.plot(percent, [np.mean(p) for p in at], style, color=colour, label=model)
         axes.set_title(name, fontsize=11)
         axes.set(xlabel="positives hidden (%)", xticks=[100 * rate for rate in rates])
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("P@3 on complete test labels (%)")
-    # The models of the panel that has most of them: binary relevance is not in every one.
-    most = max((axes.get_legend_handles_labels() for axes in panels), key=lambda h: len(h[0]))
-    drawing.legend(*most, loc="outside lower center", ncols=4, frameon=False)
+    # Not every model is in every panel.
+    lines = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+    shown = [lines[model] for model in styles if model in lines]
+    drawing.legend(handles=shown, loc="outside lower center", ncols=4, frameon=False)
     FIGURE.parent.mkdir(exist_ok=True)
     drawing.savefig(FIGURE)
 
