@@ -57,6 +57,37 @@ def test_subtracting_a_fold_is_leaving_it_out(blocks_of, toy):
     assert_allclose(again.xx, of(np.arange(40)).xx, atol=1e-10)
 
 
+def test_centred_sums_are_those_of_the_rows_less_their_means(backend, blocks_of, toy):
+    """Without the constant feature, and of a fold left out too: its means are its own."""
+    X, Y, _ = toy
+    of = lambda rows: Moments.of(
+        placed(blocks_of(X[rows], Labels.complete(Y)[rows], "three blocks"), backend)
+    )
+    whole, fold, rest = (
+        np.arange(40),
+        np.arange(0, 40, 4),
+        np.setdiff1d(np.arange(40), range(0, 40, 4)),
+    )
+    for moments, rows in ((of(whole), whole), (of(whole) - of(fold), rest)):
+        A, B = (part[rows] - part[rows].mean(0) for part in dense(X, Y, intercept=False))
+        wanted = dict(x_sum=np.zeros(12), y_sum=np.zeros(9), xx=A.T @ A, xy=A.T @ B, yy=B.T @ B)
+        for name, value in wanted.items():
+            got = backend.to_numpy(getattr(moments.centred(), name))
+            assert_allclose(got, value, atol=1e-12, err_msg=name)
+        assert moments.centred().n == len(rows)
+
+
+def test_what_was_left_out_is_left_out_of_the_centred_sums(blocks_of, toy):
+    X, Y, _ = toy
+    rows = placed(blocks_of(X, Labels.complete(Y), "memory"), get_backend("cpu"))
+    part, whole = (
+        Moments.of(rows, cross=False, label_gram=False).centred(),
+        Moments.of(rows).centred(),
+    )
+    assert part.xy is part.yy is None
+    assert_allclose(part.xx, whole.xx)
+
+
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("route", ["moments", "products"])
 def test_both_routes_answer_as_dense_numpy_does(device, blocks_of, toy, where, route):

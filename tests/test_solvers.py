@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.linalg import LinearOperator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from tacit.losses import LOSSES
-from tacit.solvers import cg, inverse, leading_subspace, tron
+from tacit.solvers import cg, inverse, leading, leading_eigenpairs, leading_subspace, tron
 
 
 def spd(eigenvalues, rng):
@@ -66,6 +67,63 @@ def test_leading_subspace_finds_the_top_eigenvectors_in_order():
     V = leading_subspace(lambda V: A @ V, rng.standard_normal((8, 4)), n_iter=30)[:, :3]
     wanted = np.linalg.eigh(A)[1][:, ::-1][:, :3]
     assert_allclose(np.abs(np.sum(V * wanted, axis=0)), 1.0, rtol=1e-8)
+
+
+def symmetric(n=30):
+    """Eigenvalues of both signs, the largest in size negative."""
+    return spd(np.linspace(-20, 10, n), np.random.default_rng(0))
+
+
+def pairs_by_numpy(A, k):
+    w, V = np.linalg.eigh(A)
+    return w[::-1][:k], V[:, ::-1][:, :k]
+
+
+def assert_pairs(found, wanted):
+    """Eigenvectors have either sign."""
+    (w, V), (wanted_w, wanted_V) = found, wanted
+    assert_allclose(w, wanted_w, rtol=1e-9, atol=1e-12)
+    assert_allclose(V * np.sign(np.sum(V * wanted_V, axis=0)), wanted_V, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_leading_eigenpairs_are_numpys_largest_first(k):
+    A = symmetric()
+    assert_pairs(leading_eigenpairs(A, k), pairs_by_numpy(A, k))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("form", ["array", "operator"])
+def test_leading_eigenpairs_by_products_are_numpys_and_the_same_on_every_run(k, form, monkeypatch):
+    monkeypatch.setattr(leading, "_DENSE", 10)
+    A, products = symmetric(), []
+    operator = LinearOperator((30, 30), matvec=lambda v: products.append(1) or A @ v, dtype=A.dtype)
+    T = operator if form == "operator" else A
+    first = leading_eigenpairs(T, k)
+    assert_pairs(first, pairs_by_numpy(A, k))
+    for one, other in zip(first, leading_eigenpairs(T, k)):
+        assert_array_equal(one, other)
+    assert (len(products) > 0) == (form == "operator")
+
+
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_leading_eigenpairs_are_the_same_with_pytorch(k):
+    torch = pytest.importorskip("torch")
+    A = symmetric()
+    w, V = leading_eigenpairs(torch.asarray(A), k)
+    assert_pairs((w.numpy(), V.numpy()), pairs_by_numpy(A, k))
+
+
+@pytest.mark.parametrize(("rows", "k", "times"), [(10, 3, 1), (10, 4, 0), (30, 3, 0)])
+def test_leading_eigenpairs_are_by_lanczos_where_little_of_a_large_array_is_asked(
+    rows, k, times, monkeypatch
+):
+    calls, eigsh = [], leading.eigsh
+    monkeypatch.setattr(leading, "_DENSE", rows)
+    counted = lambda *args, **params: calls.append(1) or eigsh(*args, **params)
+    monkeypatch.setattr(leading, "eigsh", counted)
+    leading_eigenpairs(symmetric(), k)
+    assert len(calls) == times
 
 
 class DenseRisk:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tacit.methods import LEML as LEML
     from tacit.methods import MPU as MPU
     from tacit.methods import SEM as SEM
+    from tacit.methods import FaIE as FaIE
     from tacit.methods import GenEML as GenEML
     from tacit.saved import load as load
     from tacit.saved import save as save
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `tacit --help` does not wait for scikit-learn.
 _HOMES = {
+    "FaIE": "tacit.methods",
     "GenEML": "tacit.methods",
     "KernelFeatures": "tacit.kernels",
     "LEML": "tacit.methods",
@@ -30,7 +32,18 @@ _HOMES = {
     "load": "tacit.saved",
     "save": "tacit.saved",
 }
-__all__ = ["LEML", "MPU", "SEM", "GenEML", "KernelFeatures", "Labels", "TopK", "load", "save"]
+__all__ = [
+    "LEML",
+    "MPU",
+    "SEM",
+    "FaIE",
+    "GenEML",
+    "KernelFeatures",
+    "Labels",
+    "TopK",
+    "load",
+    "save",
+]
 
 
 def __getattr__(name: str) -> Any:

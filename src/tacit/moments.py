@@ -82,6 +82,20 @@ class Moments:
         sums: Any = (None if a is None or b is None else operation(a, b) for a, b in pairs)
         return Moments(*sums)
 
+    def centred(self) -> Moments:
+        """Those of the features but the last, a constant, and of the labels, less their means."""
+        xp = array_namespace(self.xx)
+        x, y = self.x_sum[:-1] / self.n, self.y_sum / self.n
+        about = lambda gram, a, b: None if gram is None else gram - self.n * a[:, None] * b
+        return Moments(
+            self.n,
+            xp.zeros_like(x),
+            xp.zeros_like(y),
+            about(self.xx[:-1, :-1], x, x),
+            about(None if self.xy is None else self.xy[:-1], x, y),
+            about(self.yy, y, y),
+        )
+
     @property
     def n_positives(self) -> float:
         """‖Y‖² = Σ y, since y is 0 or 1."""
@@ -91,6 +105,10 @@ class Moments:
     def spectrum(self) -> tuple[Array, Array]:
         g, Q = array_namespace(self.xx).linalg.eigh(self.xx)
         return array_namespace(g).clip(g, min=0.0), Q  # rounding may leave -1e-15
+
+    @cached_property
+    def label_spectrum(self) -> tuple[Array, Array]:
+        return array_namespace(self.yy).linalg.eigh(self.yy)
 
     def ridge(self, reg: float) -> Array:
         """(XᵀX + λI)⁻¹ XᵀY: one factorisation for all labels, far cheaper than the spectrum."""

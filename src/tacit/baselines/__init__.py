@@ -5,3 +5,4 @@ from tacit.baselines.nnml import NNML as NNML
 from tacit.baselines.popularity import Popularity as Popularity
 from tacit.baselines.ridge import Ridge as Ridge
 from tacit.baselines.well import WELL as WELL
+from tacit.label_space import LabelSpaceReduction as LabelSpaceReduction

@@ -6,6 +6,7 @@ from tacit.solvers.climb import climb as climb
 from tacit.solvers.climb import leverage as leverage
 from tacit.solvers.climb import leverages as leverages
 from tacit.solvers.climb import shared_curvature as shared_curvature
+from tacit.solvers.leading import leading_eigenpairs as leading_eigenpairs
 from tacit.solvers.subspace import leading_subspace as leading_subspace
 from tacit.solvers.tron import Objective as Objective
 from tacit.solvers.tron import tron as tron

@@ -1,0 +1,90 @@
+"""What a codec learns from: rows in blocks and, for whoever asks, their Gram triple."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.sparse.linalg import LinearOperator
+
+from tacit.backends import Array, Backend
+from tacit.blocks import Blocks
+from tacit.labels import DENSE_LIMIT, check_dense
+from tacit.moments import Equations, Moments, Products
+from tacit.solvers import leading_eigenpairs
+
+__all__ = ["Training"]
+
+_INSTEAD = 'LabelSpaceReduction(codec="rembed") or LEML'
+
+
+class Training:
+    """Rows that codes are to be learnt from.
+
+    Parameters
+    ----------
+    blocks : Blocks of placed rows
+        With `centred`, their last feature is the constant one.
+    n_features, n_labels : int
+        Those of the blocks, the constant feature included.
+    centred : bool
+        Whether linear codes are of features and labels less their means, which stands for an
+        intercept that no penalty sees.
+    backend, dtype : Backend, dtype
+        Where the blocks are, and their float type.
+    rng : RandomState
+        For codecs that draw.
+    sums : Moments or None
+        The moments of the blocks, where somebody has them already.
+    rough : bool, default=False
+        Find eigenvectors in single precision, in half the time: enough to judge a fold.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        n_features: int,
+        n_labels: int,
+        *,
+        centred: bool,
+        backend: Backend,
+        dtype: np.dtype,
+        rng: np.random.RandomState,
+        sums: Moments | None = None,
+        rough: bool = False,
+    ):
+        self.blocks, self.n_features, self.n_labels = blocks, n_features, n_labels
+        self.centred, self.backend, self.dtype, self.rng = centred, backend, dtype, rng
+        self.rough = rough
+        if sums is not None:
+            self.sums = sums
+
+    @cached_property
+    def sums(self) -> Moments:
+        d, n_labels = self.n_features, self.n_labels
+        for shape, name in (((d, d), "XᵀX"), ((d, n_labels), "XᵀY"), ((n_labels,) * 2, "YᵀY")):
+            check_dense(shape, f"the {name} of this codec", _INSTEAD)
+        return Moments.of(self.blocks)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The Gram triple, about the means if `centred`, and then without the constant feature."""
+        return self.sums.centred() if self.centred else self.sums
+
+    @cached_property
+    def equations(self) -> Equations:
+        """Ridge regressions on the features, by conjugate gradients where XᵀX is too large."""
+        if self.n_features**2 > DENSE_LIMIT:
+            return Products(self.blocks, rtol=1e-4, max_iter=100)
+        return Moments.of(self.blocks, cross=False, label_gram=False)
+
+    def leading(self, T: Any, k: int) -> tuple[Array, Array]:
+        """The k largest eigenvalues of T, or all if there are fewer, and their eigenvectors."""
+        k = min(k, T.shape[0])
+        if not self.rough or isinstance(T, LinearOperator):
+            return leading_eigenpairs(T, k)
+        xp = array_namespace(T)
+        w, V = leading_eigenpairs(xp.astype(T, xp.float32), k)
+        return xp.astype(w, T.dtype), xp.astype(V, T.dtype)

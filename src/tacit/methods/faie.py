@@ -1,0 +1,142 @@
+"""FaIE: codes of the labels that features can predict and labels be recovered from.
+
+    max  tr[ Cᵀ (ỸỸᵀ + αΔ) C ]  over CᵀC = I,    Δ = X̃ (X̃ᵀX̃ + λI)⁻¹ X̃ᵀ                           (1)
+
+then ridge from features to codes, and scores ȳ + Ĉ CᵀỸ. `tacit.codecs.faie` has the algebra: never
+the n × n matrix, but one of size n_labels + n_features. With ridge the whole method is
+
+    scores = ȳ + X̃ Z [T]_k^{xy} / √α,                                                            (2)
+
+with [T]_k the best approximation of rank k of T = [Ỹ, √αQ]ᵀ[Ỹ, √αQ] and xy its block of features
+and labels: T keeps the labels, the features and their correlation, and FaIE is what k codes keep of
+that. At full rank it is ridge regression, at α = 0 PLST and, with λ = 0, at α → ∞ CPLST. (With a λ
+that matters, a large α sees but the features that the penalty spares: their principal components.)
+
+References: Z. Lin, G. Ding, M. Hu and J. Wang. Multi-label classification via feature-aware
+implicit label space encoding. ICML 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from tacit import codecs
+from tacit.label_space import LabelSpaceReduction, reduction_checks
+from tacit.label_space.path import Path, fit_path
+from tacit.params import a_float, one_of
+
+__all__ = ["FaIE"]
+
+
+class FaIE(LabelSpaceReduction):
+    """Feature-aware implicit label space encoding, for complete labels.
+
+    Parameters
+    ----------
+    rank : int, default=100
+        The number of codes; no more are made than there can be.
+    alpha : float, default=10.0
+        The weight α of what features predict against what labels can be recovered from.
+    variant : {"faie", "linear", "p-linear", "op", "r"}, default="faie"
+        Codes of any form; linear in the labels (LinearFaIE); linear, by what features predict
+        only (P-LinearFaIE); linear in the features (OP-FaIE, which is CPLST); or by the labels only
+        (R-FaIE, which is PLST). Put `KernelFeatures` in front for kernel-FaIE.
+    reg : float, default=1.0
+        The ridge weight λ, of Δ and of the predictor.
+    predictor : scikit-learn regressor or None, default=None
+        What predicts the codes from the features; None is ridge. A model with a regressor of
+        yours cannot be saved.
+    normalize : {"l2", None}, default="l2"
+        Scale the rows of X to unit length.
+    fit_intercept : bool, default=True
+        Centre features and labels. The paper's theory does, its algorithm does not, and without
+        it codes in the span of the features lose nearly everything.
+    threshold, k : float, int or None, default=0.5, None
+        What `predict` says yes to: the k best labels or, with k None, those of a score above
+        threshold (the paper rounds, which is 0.5).
+    device : str, default="cpu"
+        "cpu" (NumPy and Numba), "cuda", "cuda:1", … or "torch" (PyTorch on the CPU).
+
+    Attributes
+    ----------
+    model_ : LowRank
+        W from features to codes and H from codes to labels, both with a last column for the means
+        of the labels.
+    predictor_ : regressor or None
+        The fitted regressor; W is then empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 4))
+    >>> Y = (X @ rng.standard_normal((4, 6)) > 0).astype(int)
+    >>> model = FaIE(rank=3, alpha=10.0, reg=0.1).fit(X, Y)
+    >>> model.top_k(X, 2).indices.shape
+    (50, 2)
+    """
+
+    _checks = {
+        "alpha": a_float(at_least=0),
+        "variant": one_of("faie", "linear", "p-linear", "op", "r"),
+        **reduction_checks(),
+    }
+
+    random_state = None  # nothing is drawn
+
+    def __init__(
+        self,
+        rank: int = 100,
+        *,
+        alpha: float = 10.0,
+        variant: Literal["faie", "linear", "p-linear", "op", "r"] = "faie",
+        reg: float = 1.0,
+        predictor: Any = None,
+        normalize: Literal["l2"] | None = "l2",
+        fit_intercept: bool = True,
+        threshold: float = 0.5,
+        k: int | None = None,
+        device: str = "cpu",
+    ):
+        self.rank = rank
+        self.alpha = alpha
+        self.variant = variant
+        self.reg = reg
+        self.predictor = predictor
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.k = k
+        self.device = device
+
+    def fit_path(  # type: ignore[override]
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        alphas: Sequence[float] | None = None,
+        ranks: Sequence[int] | None = None,
+        regs: Sequence[float] | None = None,
+        cv: int | None = None,
+        measure: Literal["macro_f1", "accuracy", "squared"] = "macro_f1",
+    ) -> Path:
+        """Fit every α, rank and λ of a grid, from one pass over the rows.
+
+        Parameters
+        ----------
+        X, Y
+            As for `fit`.
+        alphas, ranks, regs : sequences or None
+            The grid; None is the estimator's own value. The paper's α are 0.1, 1, …, 10,000.
+        cv : int or None, default=None
+            With folds of rows, each point has the `measure` on each of them, and the path a `best`.
+        measure : {"macro_f1", "accuracy", "squared"}, default="macro_f1"
+            The mean F1 of the labels, the mean Jaccard index of the rows (both of what `predict`
+            says at `threshold`), or minus the squared error of a row.
+        """
+        return fit_path(self, X, Y, {"alpha": alphas, "reg": regs, "rank": ranks}, cv, measure)
+
+    @property
+    def _codec(self) -> codecs.FaIE:
+        return codecs.FaIE(float(self.alpha), self.variant)
