@@ -320,7 +320,8 @@ def test_the_moments_of_the_rows_are_summed_once_whatever_the_grid(toy, cv, time
         return of_a_block(block, *args)
 
     monkeypatch.setattr(moments, "_moments", counted)
-    FaIE().fit_path(X, Y, ranks=[2, 4], alphas=[1, 10, 100], regs=[0.1, 1.0], cv=cv)
+    path = FaIE().fit_path(X, Y, ranks=[2, 4], alphas=[1, 10, 100], regs=[0.1, 1.0], cv=cv)
+    assert all(point.model.n_features_in_ == 12 for point in path.points)
     assert len(read) == times
     assert sum(read) == 40
 
@@ -336,7 +337,10 @@ def test_a_path_decomposes_the_features_once_for_each_set_of_rows(toy, cv, monke
         return eigh(A, *args, **kwargs)
 
     monkeypatch.setattr(np.linalg, "eigh", counted)
-    FaIE().fit_path(X, Y, ranks=[2, 4], alphas=[1, 10], regs=[0.1, 1.0], cv=cv)
+    path = FaIE().fit_path(X, Y, ranks=[2, 4], alphas=[1, 10], regs=[0.1, 1.0], cv=cv)
+    assert sizes.count(12) == (cv or 0)
+    assert len({id(point.model) for point in path.points}) == 8
+    assert path.points[0].model is path.points[0].model
     assert sizes.count(12) == 1 + (cv or 0)
 
 

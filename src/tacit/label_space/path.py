@@ -3,15 +3,15 @@
 All that PLST, CPLST and FaIE with ridge know of the rows is their Gram triple. The moments of each
 fold are summed once, and a training set is the total minus its fold. A rank is a prefix of the
 codes of the largest, all α and λ share one decomposition of X̃ᵀX̃, and the held-out rows are scored
-for all ranks at once.
+for all ranks at once. The models of the whole are made when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial, reduce
 from itertools import product
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from tacit.backends.block import Block
 from tacit.base import Problem
 from tacit.blocks.facts import facts
 from tacit.blocks.rows import rows_of_fold
-from tacit.codecs import Training
 from tacit.models import LowRank
 from tacit.moments import Moments
 from tacit.params import an_int, check_params
@@ -39,11 +38,16 @@ _CELLS = 2**21  # scores laid out at a time
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the grid: its parameters, the measure on each fold (none without), the model."""
+    """One point of the grid: its parameters, and the measure on each fold (none without folds)."""
 
     params: dict[str, float]
     scores: tuple[float, ...]
-    model: Any
+    _fit: Callable[[], Any] = field(repr=False)
+
+    @cached_property
+    def model(self) -> Any:
+        """The fitted estimator, from the moments when it is first asked for."""
+        return self._fit()
 
     @property
     def score(self) -> float:
@@ -113,19 +117,31 @@ def fit_path(
     scores: dict[tuple, tuple[float, ...]] = {}
     for fold, left_out in zip(folds, sums):
         training = estimator._training(problem, total - left_out, rough=True)
-        for at, model in _models(estimator, training, points, ranks[-1]):
+        for at, point in enumerate(points):
+            model = _at(estimator, point, ranks[-1])._reduced(training)
             how = ranks, estimator.fit_intercept, estimator.threshold
             tallies = fold.blocks.sum(_tallies, *_placed(problem, model), *how)
             for rank, value in zip(ranks, MEASURES[measure](left_out, *tallies)):
                 scores[at, rank] = (*scores.get((at, rank), ()), float(value))
-    fitted = []
-    for at, model in _models(estimator, estimator._training(problem, total), points, ranks[-1]):
-        for rank in ranks:
-            point = copy(estimator).set_params(**points[at], rank=rank)
-            point.history_, point.predictor_ = [], None
-            point._fitted(_prefix(model, rank, estimator.fit_intercept), known)
-            fitted.append(Point(points[at] | {"rank": rank}, scores.get((at, rank), ()), point))
-    return Path(tuple(fitted))
+
+    training = estimator._training(problem, total)
+
+    @cache
+    def whole(at: int) -> LowRank:
+        return _at(estimator, points[at], ranks[-1])._reduced(training)
+
+    def fit(at: int, rank: int) -> Any:
+        fitted = _at(estimator, points[at], rank)
+        fitted.history_, fitted.predictor_ = [], None
+        return fitted._fitted(_prefix(whole(at), rank, estimator.fit_intercept), known)
+
+    return Path(
+        tuple(
+            Point(points[at] | {"rank": rank}, scores.get((at, rank), ()), partial(fit, at, rank))
+            for at in range(len(points))
+            for rank in ranks
+        )
+    )
 
 
 def _values(estimator: Any, name: str, given: Sequence[float] | None) -> list:
@@ -139,12 +155,8 @@ def _values(estimator: Any, name: str, given: Sequence[float] | None) -> list:
     return [int(value) if name == "rank" else float(value) for value in values]
 
 
-def _models(
-    estimator: LabelSpaceReduction, training: Training, points: list[dict], rank: int
-) -> Iterator[tuple[int, LowRank]]:
-    """Each point of the grid, by its number, with its model of the largest rank."""
-    for at, point in enumerate(points):
-        yield at, copy(estimator).set_params(**point, rank=rank)._reduced(training)
+def _at(estimator: LabelSpaceReduction, point: dict, rank: int) -> LabelSpaceReduction:
+    return copy(estimator).set_params(**point, rank=rank)
 
 
 def _prefix(model: LowRank, rank: int, constant: bool) -> LowRank:
