@@ -372,6 +372,17 @@ def test_a_path_that_cannot_be_is_refused_in_one_clear_sentence(toy, model, para
         model.fit_path(*toy[:2], **params)
 
 
+@pytest.mark.parametrize("cv", [None, 3])
+def test_grams_too_large_to_lay_out_are_refused_by_fits_and_paths_alike(toy, cv, monkeypatch):
+    monkeypatch.setattr("tacit.labels.DENSE_LIMIT", 80)
+    message = "the YᵀY of this codec would lay out 9 × 9 .*rembed"
+    X, Y = toy[0][:, :5], toy[1]
+    with pytest.raises(ValueError, match=message):
+        FaIE().fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        FaIE().fit_path(X, Y, cv=cv)
+
+
 def test_best_needs_folds(toy):
     with pytest.raises(ValueError, match="best needs held-out rows; call fit_path with cv=5"):
         FaIE().fit_path(*toy[:2]).best  # noqa: B018

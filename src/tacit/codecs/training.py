@@ -15,9 +15,17 @@ from tacit.labels import DENSE_LIMIT, check_dense
 from tacit.moments import Equations, Moments, Products
 from tacit.solvers import leading_eigenpairs
 
-__all__ = ["Training"]
+__all__ = ["Training", "gram_triple"]
 
 _INSTEAD = 'LabelSpaceReduction(codec="rembed") or LEML'
+
+
+def gram_triple(blocks: Blocks, n_features: int, n_labels: int) -> Moments:
+    """The moments of some rows, if they can be laid out."""
+    d, L = n_features, n_labels
+    for shape, name in (((d, d), "XᵀX"), ((d, L), "XᵀY"), ((L, L), "YᵀY")):
+        check_dense(shape, f"the {name} of this codec", _INSTEAD)
+    return Moments.of(blocks)
 
 
 class Training:
@@ -63,10 +71,7 @@ class Training:
 
     @cached_property
     def sums(self) -> Moments:
-        d, n_labels = self.n_features, self.n_labels
-        for shape, name in (((d, d), "XᵀX"), ((d, n_labels), "XᵀY"), ((n_labels,) * 2, "YᵀY")):
-            check_dense(shape, f"the {name} of this codec", _INSTEAD)
-        return Moments.of(self.blocks)
+        return gram_triple(self.blocks, self.n_features, self.n_labels)
 
     @cached_property
     def moments(self) -> Moments:

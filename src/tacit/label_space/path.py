@@ -24,6 +24,7 @@ from tacit.backends.block import Block
 from tacit.base import Problem
 from tacit.blocks.facts import facts
 from tacit.blocks.rows import rows_of_fold
+from tacit.codecs.training import gram_triple
 from tacit.models import LowRank
 from tacit.moments import Moments
 from tacit.params import an_int, check_params
@@ -111,8 +112,9 @@ def fit_path(
     problem = estimator._problem(blocks, known)
     held = [blocks.map(rows_of_fold, fold, cv, True) for fold in range(cv or 0)]
     folds = [estimator._problem(rows, rows.sum(facts)) for rows in held]
-    sums = [Moments.of(fold.blocks) for fold in folds]
-    total = reduce(add, sums) if sums else Moments.of(problem.blocks)
+    shape = problem.n_features, problem.n_labels
+    sums = [gram_triple(fold.blocks, *shape) for fold in folds]
+    total = reduce(add, sums) if sums else gram_triple(problem.blocks, *shape)
 
     scores: dict[tuple, tuple[float, ...]] = {}
     for fold, left_out in zip(folds, sums):
