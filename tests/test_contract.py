@@ -34,7 +34,7 @@ TIGHT = [
     SEM(rank=3, tol=0, max_iter=4, batch_size=100, random_state=0, head="kernel", n_components=30),
     MPU(1, c=0.5, reg=0.3, solver="newton", tol=1e-12, max_iter=50, random_state=0),
     MPU(1, c=0.5, reg=0.3, batch_size=100, max_iter=5, random_state=0),
-    MPU(3, reg=0.3, solver="newton", tol=1e-12, max_iter=50, random_state=0),
+    MPU(2, cv=2, reg=0.3, solver="newton", tol=1e-10, max_iter=50, random_state=0),
     MPU(2, c="labels", top=4, batch_size=9, max_iter=4, random_state=0),
     FaIE(rank=3, alpha=2.0, reg=0.3),
     FaIE(rank=3, alpha=2.0, reg=0.3, variant="linear"),

@@ -10,7 +10,9 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAYS = {
     "complete_tags.py": "of the hidden tags",
+    "how_much_is_missing.py": "the truth lies within: True",
     "larger_than_memory.py": "the same scores as in memory: True",
+    "stream.py": "better after each: True",
 }
 
 

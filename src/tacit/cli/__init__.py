@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import complete, datasets, evaluate, fit, predict
+from tacit.cli import bench, complete, datasets, evaluate, fit, predict
 from tacit.cli.options import AsJson
 from tacit.cli.output import note
 
@@ -68,6 +68,7 @@ def run_demo(
 
 for _command in (fit.fit, predict.predict, complete.complete, evaluate.evaluate, datasets.datasets):
     app.command()(_command)
+app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:

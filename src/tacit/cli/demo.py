@@ -16,7 +16,6 @@ from rich.table import Table
 
 from tacit.base import MultiLabelEstimator
 from tacit.baselines import Popularity, Ridge
-from tacit.cli.page import bar_chart, facts, line_chart, page, table
 from tacit.cli.trial import (
     FIRST,
     GUESSES,
@@ -33,6 +32,7 @@ from tacit.datasets.dataset import Dataset
 from tacit.datasets.debian import load_debian
 from tacit.files import replacing
 from tacit.methods import LEML
+from tacit.page import bar_chart, facts, line_chart, page, table
 
 __all__ = ["demo"]
 

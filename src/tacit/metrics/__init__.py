@@ -22,6 +22,8 @@ label, hence a dense array; they treat ties as scikit-learn does. Where a metric
 row at all it is nan.
 """
 
+from tacit.metrics.calibration import calibration_error as calibration_error
+from tacit.metrics.calibration import reliability as reliability
 from tacit.metrics.propensity import propensities as propensities
 from tacit.metrics.propensity import psndcg_at_k as psndcg_at_k
 from tacit.metrics.propensity import psp_at_k as psp_at_k

@@ -1,0 +1,169 @@
+"""Labels hidden on purpose: method × data set × mechanism × rate, on complete test labels.
+
+Each method chooses among its settings on held-out training rows (`work.py`) and is then fitted on
+all of them. R@20 hidden is the mean share of a row's hidden labels that are among its 20 best
+completions; calibration is the error of the probabilities of the five best labels of test rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tacit.base import Completion
+from tacit.bench.board import Cell, Row, Skip
+from tacit.bench.contenders import CONTENDERS, Contender
+from tacit.bench.work import Work, percent, prepared
+from tacit.labels import TopK
+from tacit.metrics import calibration_error, precision_at_k
+
+__all__ = ["DATA", "RATES", "best_single", "cells", "measure", "show"]
+
+DATA = ("bibtex", "delicious", "mediamill", "eurlex57k", "yso_finna_en")
+RATES = (0.0, 0.2, 0.5, 0.8)
+OBSERVED = 0.2
+COMPLETED_ROWS = 4_000
+CALIBRATED_ENTRIES = 2 * 10**7
+
+
+def cells(
+    data: Sequence[str] = DATA,
+    rates: Sequence[float] = RATES,
+    methods: Sequence[str] = tuple(CONTENDERS),
+    seeds: int = 1,
+) -> list[Cell]:
+    """Positives hidden at each rate, and a fifth of all entries observed; methods fastest."""
+    if unknown := [name for name in methods if name not in CONTENDERS]:
+        raise ValueError(
+            f"no method {unknown[0]!r} on this board; there are {', '.join(CONTENDERS)}"
+        )
+    ways = [*(("positives", rate) for rate in rates), ("entries", OBSERVED)]
+    return [
+        {"data": name, "mechanism": how, "rate": rate, "method": method, "seed": seed}
+        for seed, name, (how, rate), method in product(range(seeds), data, ways, methods)
+    ]
+
+
+def measure(cell: Cell, device: str = "cpu") -> dict[str, Any]:
+    contender = CONTENDERS[cell["method"]]
+    work = prepared(cell)
+    if np.prod(work.said.shape, dtype=float) > contender.most_entries:
+        raise Skip(f"more than {contender.most_entries:.0e} entries: a fit would take too long")
+    try:
+        return _measured(contender, work, device)
+    except ValueError as refusal:  # such as: masked labels, which this method has no use for
+        raise Skip(str(refusal)) from None
+
+
+def _measured(contender: Contender, work: Work, device: str) -> dict[str, Any]:
+    labels, settings = contender.read(work.said), contender.settings
+    start = time.perf_counter()
+    tried = [
+        _held_out(contender.model(each, device), work, labels)
+        for each in (settings if len(settings) > 1 else [])
+    ]
+    chosen = settings[int(np.argmax(tried))] if tried else settings[0]
+    tuned = time.perf_counter()
+    model = contender.model(chosen, device).fit(work.X, labels)
+    fitted = time.perf_counter()
+    top = model.top_k(work.X_test, 5)
+    predicted = time.perf_counter()
+    return {
+        **work.figures(top),
+        "R@20 hidden": _recall(model, work) if work.hidden.nnz else None,
+        "calibration": _calibration(model, work),
+        "settings": chosen,
+        "tried": tried,
+        "tuning s": round(tuned - start, 2),
+        "fit s": round(fitted - tuned, 2),
+        "predict s": round(predicted - fitted, 2),
+        "device": device,
+    }
+
+
+def _held_out(model: Any, work: Work, labels: Any) -> float:
+    model.fit(work.X[work.fitted], labels[work.fitted])
+    top = model.top_k(work.X[work.held], min(3, labels.n_labels))
+    return percent(precision_at_k(work.said[work.held], top, 3))
+
+
+def _recall(model: Any, work: Work) -> float:
+    """Mean share of a row's hidden positives that are among its 20 best completions, in %."""
+    rows = np.random.default_rng(0).permutation(len(work.said))[:COMPLETED_ROWS]
+    found: Completion = model.complete(work.X[rows], work.said[rows], 20)
+    truth = work.hidden[rows]
+    hit = np.asarray(truth[found.row, found.label]).ravel()
+    gone = np.diff(truth.indptr)
+    hits = np.bincount(found.row[hit], minlength=len(rows))
+    return percent((hits[gone > 0] / gone[gone > 0]).mean())
+
+
+def _calibration(model: Any, work: Work) -> float:
+    """The calibration error of the five most probable labels of some test rows, in %."""
+    rows = slice(CALIBRATED_ENTRIES // work.said.n_labels)
+    probability = model.predict_proba(work.X_test[rows])
+    best = np.argsort(-probability, axis=1)[:, :5]
+    top = TopK(best, np.take_along_axis(probability, best, axis=1))
+    return percent(calibration_error(work.Y_test[rows], top))
+
+
+def best_single(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
+    """The setting of each method that does best over all its cells: what its defaults should be.
+
+    A setting's figure in a cell is its P@3 on the held-out rows over that of the best setting
+    there, so that every cell counts alike; the largest mean wins, the first of equals.
+    """
+    tried: dict[str, list[np.ndarray]] = {}
+    for row in rows:
+        figures = row.get("found", {}).get("tried")
+        if figures:
+            tried.setdefault(row["cell"]["method"], []).append(np.array(figures) / max(figures))
+    return {
+        method: CONTENDERS[method].settings[int(np.argmax(np.mean(shares, axis=0)))]
+        for method, shares in tried.items()
+    }
+
+
+def show(rows: Iterable[Row], console: Console) -> None:
+    """A table for each data set, mechanism and rate, best P@3 first."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(
+            (row["cell"]["data"], row["cell"]["mechanism"], row["cell"]["rate"]), []
+        ).append(row)
+    for (data, how, rate), group in groups.items():
+        what = (
+            f"{rate:.0%} of the positives hidden"
+            if how == "positives"
+            else f"{rate:.0%} of the entries observed"
+        )
+        columns = (
+            "P@1",
+            "P@3",
+            "P@5",
+            "nDCG@5",
+            "PSP@3",
+            "R@20 hidden",
+            "calibration",
+            "fit s",
+            "peak GiB",
+        )
+        table = Table("method", *columns, title=f"{data}: {what}", box=None)
+        found = [row for row in group if "found" in row]
+        for row in sorted(found, key=lambda row: -row["found"]["P@3"]):
+            values = (row["found"].get(name) for name in columns)
+            table.add_row(
+                row["cell"]["method"], *("–" if v is None else f"{v:.1f}" for v in values)
+            )
+        console.print(table)
+        for row in group:
+            if "skipped" in row:
+                console.print(
+                    f"{row['cell']['method']}: {row['skipped']}", markup=False, style="dim"
+                )

@@ -1,0 +1,76 @@
+"""`tacit bench` as a user runs it, on small data."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from typer.testing import CliRunner
+
+from tacit.bench import missing
+from tacit.cli import app
+from tacit.datasets import write_npz
+from tacit.labels import Labels
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run `tacit bench …` in an empty folder, where `bibtex` is a small data set."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 20), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    Y = Labels.complete(X @ rng.standard_normal((20, 12)) > 0.8)
+    write_npz(tmp_path / "data" / "bibtex", X[:240], Y[:240], X_test=X[240:], Y_test=Y[240:])
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, ["bench", *words])
+
+
+MISSING = ("missing", "--data", "bibtex", "--rate", "0.8", "--method", "Ridge", "--jobs", "0")
+
+
+def test_a_cell_is_measured_once_and_kept(run, tmp_path, monkeypatch):
+    first = run(*MISSING, "--json")
+    assert first.exit_code == 0, first.output
+    kept = tmp_path / "benchmarks" / "results" / "missing.jsonl"
+    assert len(kept.read_text().splitlines()) == 2  # 80 % of the positives, 20 % of the entries
+    monkeypatch.setattr(missing, "measure", lambda cell, device: 1 / 0)
+    again = run(*MISSING, "--json")
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+
+
+def test_people_see_a_table_and_the_budget(run):
+    found = run(*MISSING)
+    assert "80% of the positives hidden" in found.stdout
+    assert "chooses among 4 settings" in found.stderr
+
+
+def test_the_report_is_a_page_of_what_is_there(run, tmp_path):
+    run(*MISSING)
+    readme = tmp_path / "README.md"
+    readme.write_text("# Mine\n\n<!-- headline -->\n<!-- /headline -->\n\nThe end.\n")
+    found = run("report", "--output", "page.html", "--readme", "README.md")
+    assert found.exit_code == 0, found.output
+    page = (tmp_path / "page.html").read_text()
+    assert "bibtex" in page
+    assert "tacit bench scale" in page  # what is not there is named with its command
+    assert readme.read_text().endswith("The end.\n")
+    assert "Ridge" in readme.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("missing", "--data", "bibtx"), "--data bibtx is not on this board; there are bibtex"),
+        (("missing", "--method", "Rigde"), "no method 'Rigde' on this board; there are"),
+        (("papers", "--paper", "LEMON"), "paper must be one of LEML, FaIE"),
+        (("report", "--results", "nowhere"), "--results nowhere is no folder"),
+        (("peers", "--peer", "nobody"), "nobody"),
+        (("scale", "--method", "nobody"), "nobody"),
+    ],
+)
+def test_bad_input_is_one_line(run, tmp_path, words, sentence):
+    found = run(*words)
+    assert found.exit_code == 2
+    assert sentence in found.stderr
+    assert len(found.stderr.strip().splitlines()) <= 2  # the budget may come first
+    assert not (tmp_path / "benchmarks").exists()
