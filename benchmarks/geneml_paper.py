@@ -175,7 +175,7 @@ def planted_methods(options: argparse.Namespace) -> dict[str, tuple[Any, Any, li
     """Name ↦ the estimator, how it reads the labels, and the settings to choose from."""
     common: dict[str, Any] = {"normalize": None, "random_state": 0, "device": options.device}
     geneml = GenEML(10, max_iter=10 if options.quick else 200, tol=0.0, **common)
-    leml = LEML(10, **common)
+    leml = LEML(10, max_iter=20, **common)
     alphas = [{"alpha1": alpha1, "alpha2": alpha2} for alpha1, alpha2 in ALPHAS]
     methods: dict[str, tuple[Any, Any, list[dict]]] = {}
     for kind, embedding, ratio in EMBEDDINGS:

@@ -55,7 +55,7 @@ def main() -> None:
         )
         for gamma in GAMMAS
     ]
-    methods = {"LEML": LEML(options.rank, random_state=0), "Ridge": Ridge()}
+    methods = {"LEML": LEML(options.rank, max_iter=20, random_state=0), "Ridge": Ridge(reg=1.0)}
     X, X_held, Y, Y_held = train_test_split(data.X, data.Y, test_size=0.2, random_state=0)
     best: dict[tuple[str, str], tuple] = {}
     for features in ["passthrough", *kernels]:

@@ -167,8 +167,9 @@ def held_out(model, X, Y: Labels) -> dict:
     return figures(model, X, Y, X_held, Y_held)
 
 
-def leml(Y: Labels, ratio: float, reg: float, **settings) -> LEML:
-    return LEML(rank=round(ratio * Y.n_labels), reg=reg, random_state=0, **settings)
+def leml(Y: Labels, ratio: float, reg: float, max_iter: int = 20, **settings) -> LEML:
+    rank = round(ratio * Y.n_labels)
+    return LEML(rank, reg=reg, max_iter=max_iter, random_state=0, **settings)
 
 
 def missing_model(method: str, Y: Labels, share: float) -> LEML | BinaryRelevance:

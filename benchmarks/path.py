@@ -27,8 +27,8 @@ def main() -> None:
     options = parser.parse_args()
     data = load(options.data)
     X, Y = data.X, data.Y.as_complete()
-    settings = dict(rank=options.rank, solver=options.solver, random_state=0)
-    LEML(**settings, max_iter=1).fit(X[:500], Y[:500])  # compiles
+    settings = dict(rank=options.rank, solver=options.solver, max_iter=20, random_state=0)
+    LEML(**settings | dict(max_iter=1)).fit(X[:500], Y[:500])  # compiles
 
     colds = []
     for reg in (0.3, 3.0, 10.0):

@@ -1,5 +1,8 @@
 """`tacit bench missing` on small data: the same work for all, and figures that can be checked."""
 
+import inspect
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,12 +10,26 @@ from numpy.testing import assert_allclose
 
 from tacit.baselines import Ridge
 from tacit.bench import missing, real
-from tacit.bench.board import Skip
+from tacit.bench.board import Board, Skip
 from tacit.bench.contenders import CONTENDERS
 from tacit.bench.work import SETTINGS, prepared
-from tacit.datasets import Dataset, load
+from tacit.datasets import Dataset, load, write_npz
 from tacit.labels import Labels
 from tacit.metrics import precision_at_k
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """The name of a data set of 240 + 60 rows and 12 labels that follow from the features."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 20), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    Y = X @ rng.standard_normal((20, 12)) > 0.8
+    Y_test = Labels.complete(Y[240:])
+    write_npz(
+        tmp_path / "data" / "toy", X[:240], Labels.complete(Y[:240]), X_test=X[240:], Y_test=Y_test
+    )
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "data"))
+    return "toy"
 
 
 def cell(method, mechanism="positives", rate=0.5):
@@ -22,6 +39,27 @@ def cell(method, mechanism="positives", rate=0.5):
 def test_every_contender_has_the_same_budget():
     tuned = {name: c for name, c in CONTENDERS.items() if name != "Popularity"}
     assert {len(contender.settings) for contender in tuned.values()} == {SETTINGS}
+
+
+BOARD = Path(__file__).parents[2] / "benchmarks" / "results" / "missing.jsonl"
+CHOSEN = ("Ridge", "LEML", "FaIE", "GenEML", "SEM", "NNML", "CPLST")  # not yet: MPU, Elkan08
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_defaults_of_a_method_are_its_best_single_setting_on_the_board(name):
+    best = missing.best_single(Board(BOARD).rows())[name]
+    defaults = inspect.signature(type(CONTENDERS[name].make()).__init__).parameters
+    assert {key: defaults[key].default for key in best} == best
+
+
+def test_the_best_single_setting_counts_every_cell_alike():
+    grid = CONTENDERS["Ridge"].settings
+    row = lambda tried: {"cell": {"method": "Ridge"}, "found": {"tried": tried}}
+    # The second is best by far where figures are small, the first by little where they are large.
+    rows = [row([80.0, 79.0, 1.0, 1.0]), row([2.0, 4.0, 1.0, 1.0])]
+    assert missing.best_single([*rows, {"cell": {"method": "Ridge"}, "skipped": ""}]) == {
+        "Ridge": grid[1]
+    }
 
 
 def test_the_work_of_a_cell_is_the_same_for_all(toy):

@@ -33,6 +33,7 @@ def test_a_cell_is_measured_once_and_kept(run, tmp_path, monkeypatch):
     assert first.exit_code == 0, first.output
     kept = tmp_path / "benchmarks" / "results" / "missing.jsonl"
     assert len(kept.read_text().splitlines()) == 2  # 80 % of the positives, 20 % of the entries
+    assert not kept.with_name("real.jsonl").exists()  # no such data set was asked for
     monkeypatch.setattr(missing, "measure", lambda cell, device: 1 / 0)
     again = run(*MISSING, "--json")
     assert json.loads(again.stdout) == json.loads(first.stdout)

@@ -90,9 +90,15 @@ def test_all_labels_as_codes_are_a_ridge_regression_each(device):
 @pytest.mark.parametrize("labels", [np.zeros((40, 3)), np.ones((40, 1)), Y[:, :1]])
 def test_labels_of_nobody_and_of_everybody_do_no_harm(device, labels, fit_intercept):
     model = LabelSpaceReduction(
-        "cssp", 2, normalize=None, random_state=0, fit_intercept=fit_intercept, device=device
+        "cssp",
+        2,
+        reg=0.7,
+        normalize=None,
+        random_state=0,
+        fit_intercept=fit_intercept,
+        device=device,
     ).fit(X, labels)
-    wanted = Ridge(1.0, fit_intercept=fit_intercept).fit(X, labels).predict(X).reshape(40, -1)
+    wanted = Ridge(0.7, fit_intercept=fit_intercept).fit(X, labels).predict(X).reshape(40, -1)
     assert_allclose(model.decision_function(X), wanted, atol=1e-9)
 
 

@@ -18,7 +18,8 @@ from tacit.files import read_arrays, write_arrays
 from tacit.methods.sem import SEM
 from tacit.metrics import ndcg_at_k
 
-PLAIN = dict(rank=3, rate=0.3, batch_size=16, tol=0, random_state=0)
+AS_PUBLISHED = dict(updates="gauss-seidel", instance_weight="uniform")
+PLAIN = AS_PUBLISHED | dict(rank=3, rate=0.3, batch_size=16, tol=0, random_state=0)
 UPDATES = ["gauss-seidel", "one-pass"]
 INTERCEPT_REG = 0.01
 
@@ -87,10 +88,10 @@ def test_the_best_labels_by_an_index_are_those_of_the_scores():
 def test_passes_lower_the_objective(updates, instance_weight):
     X, Y, _ = problem()
     options = dict(updates=updates, instance_weight=instance_weight, max_iter=12)
-    model = SEM(**PLAIN, **options).fit(X, Y)
+    model = SEM(**PLAIN | options).fit(X, Y)
     assert len(model.history_) == 12
     assert (np.diff(model.history_) < 0).all()
-    first = SEM(**PLAIN, **options | dict(max_iter=1)).fit(X, Y)
+    first = SEM(**PLAIN | options | dict(max_iter=1)).fit(X, Y)
     assert loss_of(model, X, Y) < 0.8 * loss_of(first, X, Y)
 
 
@@ -107,7 +108,7 @@ def test_the_history_is_the_loss_of_the_batches_as_they_were_met():
 def test_every_device_learns_the_same(options):
     pytest.importorskip("torch")
     X, Y, _ = problem(n_labels=40)
-    models = [SEM(**PLAIN, **options, max_iter=3, device=d).fit(X, Y) for d in ("cpu", "torch")]
+    models = [SEM(**PLAIN | options, max_iter=3, device=d).fit(X, Y) for d in ("cpu", "torch")]
     assert_allclose(models[0].history_, models[1].history_, rtol=1e-9)
     assert_allclose(*(model.decision_function(X) for model in models), rtol=1e-7, atol=1e-9)
 
@@ -216,7 +217,7 @@ def test_partial_fit_refuses_what_it_cannot_go_on_with(tmp_path, monkeypatch):
     model.partial_fit(X, Y)  # and the stream goes on
     for options in (dict(head="kernel"), dict(early_stopping=True)):
         with pytest.raises(ValueError, match=r"^partial_fit is for head=.softmax. and early_stopp"):
-            SEM(**PLAIN, **options).partial_fit(X, Y)
+            SEM(**PLAIN | options).partial_fit(X, Y)
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match=r"^partial_fit cannot go on with a model that was loaded"):
         tacit.load(tmp_path / "model").partial_fit(X, Y)
@@ -298,7 +299,7 @@ def test_a_saved_model_predicts_the_same(tmp_path, name, dtype):
     X, Y, _ = problem()
     X = X.astype(dtype)
     options = FITS.get(name, dict(fit_intercept=False))
-    model = SEM(**PLAIN, **options, max_iter=3).fit(X, Y)
+    model = SEM(**PLAIN | options, max_iter=3).fit(X, Y)
     model.save(tmp_path / "model")
     loaded = tacit.load(tmp_path / "model")
     for predict in (
@@ -343,7 +344,7 @@ def test_the_kernel_head_is_scikit_learns_logistic_regression(device, masked, re
     X, Y, observed = problem(n=200)
     labels = Labels.masked(Y * observed, observed) if masked else Y
     options = dict(head="kernel", n_components=25, reg=reg, max_iter=3, device=device)
-    model = SEM(**PLAIN, **options).fit(X, labels)
+    model = SEM(**PLAIN | options).fit(X, labels)
     psi = features(model, X)
     assert_allclose(
         model.decision_function(X), psi @ model.model_.H[:, :-1].T + model.model_.H[:, -1],

@@ -47,7 +47,7 @@ class NNML(MultiLabelEstimator):
         Hidden units: the length of the code max(0, Wᵀx).
     dropout : float, default=0.5
         The p of (2), from 0 (none) to below 1.
-    rate : float, default=0.03
+    rate : float, default=0.01
         AdaGrad's ρ: about how far the first step moves every number.
     batch_size : int, default=200
         Rows of a batch.
@@ -113,7 +113,7 @@ class NNML(MultiLabelEstimator):
         rank: int = 1000,
         *,
         dropout: float = 0.5,
-        rate: float = 0.03,
+        rate: float = 0.01,
         batch_size: int = 200,
         max_iter: int = 30,
         tol: float = 1e-3,

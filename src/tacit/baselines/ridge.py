@@ -25,7 +25,7 @@ class Ridge(MultiLabelEstimator):
 
     Parameters
     ----------
-    reg : float, default=1.0
+    reg : float, default=3.0
         The weight λ.
     normalize : {"l2", None}, default="l2"
         Scale the rows of X to unit length.
@@ -59,7 +59,7 @@ class Ridge(MultiLabelEstimator):
     def __init__(
         self,
         *,
-        reg: float = 1.0,
+        reg: float = 3.0,
         normalize: Literal["l2"] | None = "l2",
         fit_intercept: bool = True,
         threshold: float = 0.5,

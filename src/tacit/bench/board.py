@@ -97,21 +97,24 @@ class Board:
         cells = list(cells)
         known = {_key(row["cell"]) for row in self.rows() if "found" in row}
         todo = [cell for cell in cells if _key(cell) not in known]
+        if todo:
+            one = (lambda cell: apart(measure, cell, limit=limit)) if jobs else measure
+            self._add(_measured(one, todo, jobs), len(cells) - len(todo), len(cells), show)
+        found = {_key(row["cell"]): row for row in self.rows()}
+        return [found[_key(cell)] for cell in cells]
+
+    def _add(self, rows: Iterator[Row], done: int, total: int, show: bool) -> None:
+        """Write rows as they come, and show how many of the cells are known."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _end_last_line(self.path)
-        one = (lambda cell: apart(measure, cell, limit=limit)) if jobs else measure
         console = Console(stderr=True, quiet=not show)
         with _progress(console) as progress, self.path.open("a", encoding="utf-8") as file:
-            task = progress.add_task(
-                self.path.stem, total=len(cells), completed=len(cells) - len(todo)
-            )
-            for row in _measured(one, todo, jobs):
+            task = progress.add_task(self.path.stem, total=total, completed=done)
+            for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 file.flush()
                 progress.console.print(_told(row), soft_wrap=True, markup=False)
                 progress.advance(task)
-        found = {_key(row["cell"]): row for row in self.rows()}
-        return [found[_key(cell)] for cell in cells]
 
 
 def apart(measure: Measure, cell: Cell, limit: float | None = None) -> dict[str, Any]:

@@ -42,11 +42,9 @@ COMPLETIONS = 100  # a row, that are ranked
 FIRST = (1_000, 10_000)  # completions whose precision is reported
 
 
-def cells(
-    data: Sequence[str] | None = None, methods: Sequence[str] = tuple(CONTENDERS)
-) -> list[Cell]:
+def cells(data: Sequence[str], methods: Sequence[str] = tuple(CONTENDERS)) -> list[Cell]:
     """Each data set with each method."""
-    return [{"data": name, "method": method} for name, method in product(data or DATA, methods)]
+    return [{"data": name, "method": method} for name, method in product(data, methods)]
 
 
 def measure(cell: Cell, device: str = "cpu") -> Figures:

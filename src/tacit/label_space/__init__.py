@@ -66,9 +66,9 @@ class LabelSpaceReduction(MultiLabelEstimator):
         a random projection, decoded by sparse recovery; "cssp" keeps some of the labels, "bmad"
         groups of them. "rembed" is "cplst" by random projections: for so many labels or features
         that their Gram matrices cannot be laid out. FaIE is an estimator of its own.
-    rank : int, default=100
+    rank : int, default=200
         The number of codes; no more are made than there can be.
-    reg : float, default=1.0
+    reg : float, default=3.0
         The ridge weight λ, in the predictor and where codes are chosen by what it can predict.
     sparsity : int, default=5
         Labels a row is decoded to ("cs").
@@ -123,9 +123,9 @@ class LabelSpaceReduction(MultiLabelEstimator):
     def __init__(
         self,
         codec: Literal["plst", "cplst", "cs", "cssp", "bmad", "rembed"] = "cplst",
-        rank: int = 100,
+        rank: int = 200,
         *,
-        reg: float = 1.0,
+        reg: float = 3.0,
         sparsity: int = 5,
         decoder: Literal["omp", "cosamp"] = "omp",
         tau: float = 0.5,

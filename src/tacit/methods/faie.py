@@ -34,7 +34,7 @@ class FaIE(LabelSpaceReduction):
 
     Parameters
     ----------
-    rank : int, default=100
+    rank : int, default=200
         The number of codes; no more are made than there can be.
     alpha : float, default=10.0
         The weight α of what features predict against what labels can be recovered from.
@@ -42,7 +42,7 @@ class FaIE(LabelSpaceReduction):
         Codes of any form; linear in the labels (LinearFaIE); linear, by what features predict
         only (P-LinearFaIE); linear in the features (OP-FaIE, which is CPLST); or by the labels only
         (R-FaIE, which is PLST). Put `KernelFeatures` in front for kernel-FaIE.
-    reg : float, default=1.0
+    reg : float, default=3.0
         The ridge weight λ, of Δ and of the predictor.
     predictor : scikit-learn regressor or None, default=None
         What predicts the codes from the features; None is ridge. A model with a regressor of
@@ -87,11 +87,11 @@ class FaIE(LabelSpaceReduction):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int = 200,
         *,
         alpha: float = 10.0,
         variant: Literal["faie", "linear", "p-linear", "op", "r"] = "faie",
-        reg: float = 1.0,
+        reg: float = 3.0,
         predictor: Any = None,
         normalize: Literal["l2"] | None = "l2",
         fit_intercept: bool = True,

@@ -79,7 +79,7 @@ class SEM(MultiLabelEstimator):
 
     Parameters
     ----------
-    rank : int, default=50
+    rank : int, default=200
         Length of the code σ(Wᵀx).
     head : {"softmax", "kernel"}, default="softmax"
         SEM, or SEM-K: a logistic model on random features of the code.
@@ -88,10 +88,10 @@ class SEM(MultiLabelEstimator):
         thousand labels on it saves most of the time.
     log_q : bool, default=False
         Correct the scores of drawn labels for how likely they were drawn. The paper does not.
-    updates : {"gauss-seidel", "one-pass"}, default="gauss-seidel"
+    updates : {"gauss-seidel", "one-pass"}, default="one-pass"
         W, V and b in turn, as in the paper, or all from one pass: much the same model, two to
         three times as fast.
-    instance_weight : {"uniform", "label_count"}, default="uniform"
+    instance_weight : {"uniform", "label_count"}, default="label_count"
         The w_i of (1).
     rate : float, default=0.1
         AdaGrad's ρ.
@@ -186,13 +186,13 @@ class SEM(MultiLabelEstimator):
 
     def __init__(
         self,
-        rank: int = 50,
+        rank: int = 200,
         *,
         head: Literal["softmax", "kernel"] = "softmax",
         beta: float | None = None,
         log_q: bool = False,
-        updates: Literal["gauss-seidel", "one-pass"] = "gauss-seidel",
-        instance_weight: Literal["uniform", "label_count"] = "uniform",
+        updates: Literal["gauss-seidel", "one-pass"] = "one-pass",
+        instance_weight: Literal["uniform", "label_count"] = "label_count",
         rate: float = 0.1,
         batch_size: int = 200,
         max_iter: int = 30,

@@ -68,7 +68,12 @@ TABLE_2 = Protocol(
         "GenEML w/o exposure": planted(exposure=None),
         "LEML": Method(
             lambda cell, trial: LEML(
-                10, loss="logistic", reg=REG_LEML[len(trial.Y)], normalize=None, random_state=0
+                10,
+                loss="logistic",
+                reg=REG_LEML[len(trial.Y)],
+                max_iter=20,
+                normalize=None,
+                random_state=0,
             ),
             Labels.as_complete,
         ),
@@ -86,7 +91,9 @@ TABLE_3 = Protocol(
             lambda cell, _: GenEML(tol=0.0, random_state=0, **CHOSEN[cell["data"]]),
             Labels.as_positive_only,
         ),
-        "LEML": Method(lambda cell, _: LEML(random_state=0, **CHOSEN_LEML[cell["data"]])),
+        "LEML": Method(
+            lambda cell, _: LEML(max_iter=20, random_state=0, **CHOSEN_LEML[cell["data"]])
+        ),
     },
     metrics=precision(1, 3, 5),
     quick={},

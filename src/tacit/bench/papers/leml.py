@@ -39,7 +39,7 @@ def leml(loss: Any) -> Method:
         rank = round(cell["k_over_L"] * trial.Y.n_labels)
         observed = cell.get("observed_fraction")
         reg = REG[cell["data"], loss] if observed is None else REG_LEML[observed]
-        return LEML(rank, loss=loss, reg=reg, random_state=0)
+        return LEML(rank, loss=loss, reg=reg, max_iter=20, random_state=0)
 
     return Method(make)
 

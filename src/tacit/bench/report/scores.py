@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from tacit.bench.board import Row
+from tacit.bench.missing import DATA
 
 __all__ = ["Contest", "Score", "Work", "Works", "contests", "works"]
 
@@ -60,7 +61,7 @@ def works(missing: Iterable[Row], peers: Iterable[Row]) -> Works:
                 cell = row["cell"]
                 scores = found.setdefault(Work(cell["data"], cell["mechanism"], cell["rate"]), {})
                 scores.setdefault((cell["method"], is_peer), []).append(row["found"])
-    order = list(dict.fromkeys(work.data for work in found))
+    order = list(dict.fromkeys([*DATA, *(work.data for work in found)]))
     return {
         work: sorted(
             (Score(*who, each) for who, each in found[work].items()),

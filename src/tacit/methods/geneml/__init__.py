@@ -58,7 +58,7 @@ class GenEML(MultiLabelEstimator):
 
     Parameters
     ----------
-    rank : int, default=100
+    rank : int, default=200
         Number of coordinates of a code; at most min(n_features, n_labels) are used.
     embedding : {"free", "tied"}, default="free"
         "free" gives each training row a code of its own, near Wᵀx; "tied" makes it Wᵀx, which is
@@ -154,7 +154,7 @@ class GenEML(MultiLabelEstimator):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int = 200,
         *,
         embedding: str = "free",
         exposure: str | None = "labels",

@@ -65,7 +65,7 @@ class LEML(MultiLabelEstimator):
 
     Parameters
     ----------
-    rank : int or "auto", default=100
+    rank : int or "auto", default=200
         Number of columns of W and H; more than min(n_features, n_labels) adds nothing and is cut
         to that. "auto" chooses by cross-validation (`fit_path`).
     loss : {"squared", "logistic", "squared_hinge"}, default="squared"
@@ -81,7 +81,7 @@ class LEML(MultiLabelEstimator):
         "auto" takes the moments up to 2,048 features. "closed_form" (squared loss) penalises
         ½λ‖W Hᵀ‖² instead and has nothing to iterate: Claim 1 of the paper for λ = 0, ridge at
         full rank.
-    max_iter : int, default=20
+    max_iter : int, default=5
         Most passes. A pass updates W, then H.
     tol : float, default=1e-4
         Stop once a pass lowers J by no more than `tol` times its value.
@@ -137,13 +137,13 @@ class LEML(MultiLabelEstimator):
 
     def __init__(
         self,
-        rank: int | Literal["auto"] = 100,
+        rank: int | Literal["auto"] = 200,
         *,
         loss: Literal["squared", "logistic", "squared_hinge"] = "squared",
         reg: float | Literal["auto"] = 1.0,
         unsaid_weight: float | Literal["auto"] = "auto",
         solver: Literal["auto", "exact", "cg", "closed_form"] = "auto",
-        max_iter: int = 20,
+        max_iter: int = 5,
         tol: float = 1e-4,
         cg_tol: float = 1e-3,
         cg_max_iter: int = 20,
