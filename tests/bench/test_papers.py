@@ -249,16 +249,19 @@ def test_tables_show_both_figures_and_count_what_has_no_cell():
     assert "\x1b[31m-8.75" in colours.getvalue()  # red
 
 
-def test_where_metrics_are_many_each_has_its_own_line():
+def test_where_the_console_is_narrow_each_metric_has_its_own_line():
     count = Metric(lambda t, a: len(t.Y), 0.0, better="equal")
     many = replace(TOY, metrics=dict.fromkeys("abcde", count))
     row = {"cell": TOY.cells()[0], "found": dict.fromkeys("abcde", 40.0)}
     known = toy_row(0) | {"values": dict.fromkeys("abcde", 41)}
-    text = io.StringIO()
-    tables.show([row], [many], [known], Console(file=text, width=120, color_system=None))
-    lines = [line.split() for line in text.getvalue().splitlines()]
+    lines = {}
+    for width in (60, 120):
+        text = io.StringIO()
+        tables.show([row], [many], [known], Console(file=text, width=width, color_system=None))
+        lines[width] = [line.split() for line in text.getvalue().splitlines()]
     for name in "abcde":
-        assert ["planted", "Ridge", "0.1", name, "40", "41", "-1"] in lines
+        assert ["planted", "Ridge", "0.1", name, "40", "41", "-1"] in lines[60]
+    assert ["planted", "Ridge", "0.1", *["40", "41", "-1"] * 5] in lines[120]
 
 
 def test_the_device_reaches_every_step_that_has_one():

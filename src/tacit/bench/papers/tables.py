@@ -17,7 +17,6 @@ from tacit.bench.papers.protocol import Protocol
 __all__ = ["show"]
 
 COLOURS = {"reached": "green", "within": "yellow", "missed": "red", "shown": "dim"}
-MOST_ACROSS = 4  # metrics
 TOLD: dict[Verdict, str] = {
     "reached": "reached or passed",
     "within": "worse within tolerance",
@@ -34,7 +33,7 @@ def show(
     found = compared(rows, protocols, known)
     of_table = lambda c: (c.paper, c.table, c.quick)
     for _, group in groupby(sorted(found, key=of_table), of_table):
-        console.print(_table(list(group)))
+        console.print(_fitting(list(group), console))
     for why, names in _by_why(found).items():
         console.print(f"[red]missed[/] {', '.join(names)}: {why}")
     for why, n in Counter(row["skipped"] for row in rows if "skipped" in row).items():
@@ -42,14 +41,20 @@ def show(
     console.print(_counts(found, protocols, known))
 
 
-def _table(group: list[Comparison]) -> Table:
-    """A line a method and setting, with all metrics; where these are many, a line a metric."""
+def _fitting(group: list[Comparison], console: Console) -> Table:
+    """All metrics of a method and setting on one line, if the console is wide enough."""
+    table = _table(group, wide=True)
+    fits = console.measure(table, options=console.options.update(width=10**4)).maximum
+    return table if fits <= console.width else _table(group, wide=False)
+
+
+def _table(group: list[Comparison], wide: bool) -> Table:
+    """A line a method and setting, with all metrics, or a line a metric."""
     first = group[0]
     title = first.table if first.table.startswith("figure") else f"table {first.table}"
     table = Table(title=f"{first.paper}, {title}" + ", quick" * first.quick, box=None)
     metrics = list(dict.fromkeys(c.metric for c in group))
     settings = list(dict.fromkeys(name for c in group for name in c.setting))
-    wide = len(metrics) <= MOST_ACROSS
     for name in ("data", "method", *settings, *([] if wide else ["metric"])):
         table.add_column(name)
     for name in metrics if wide else ["ours"]:
