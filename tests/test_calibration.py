@@ -47,6 +47,17 @@ def test_a_top_k_counts_the_entries_it_lists(drawn):
     assert_allclose(reliability(truth, TopK(best, scores)), reliability(listed, scores))
 
 
+def test_of_a_top_k_only_observed_entries_count():
+    top = TopK(np.array([[0, 1]]), np.array([[0.75, 0.5]]))
+    truth = Labels.masked([[1, 0]], [[1, 0]])
+    assert calibration_error(truth, top) == pytest.approx(0.25)
+
+
+def test_a_bin_counts_by_its_entries():
+    probability = np.array([[0.05, 0.05, 0.05, 0.95]])
+    assert calibration_error([[0, 0, 0, 0]], probability) == pytest.approx(0.275)
+
+
 def test_labels_that_a_top_k_leaves_out_do_not_count():
     top = TopK(np.array([[0, -1]]), np.array([[0.75, -np.inf]]))
     assert calibration_error([[1, 0]], top) == pytest.approx(0.25)

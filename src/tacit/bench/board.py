@@ -27,7 +27,7 @@ import joblib
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["Board", "Cell", "Row", "Skip", "about", "apart"]
+__all__ = ["Board", "Cell", "Row", "Skip", "about", "apart", "tell_skipped"]
 
 Cell = dict[str, Any]
 Row = dict[str, Any]
@@ -141,6 +141,13 @@ def apart(measure: Measure, cell: Cell, limit: float | None = None) -> dict[str,
     if kind == "skipped":
         raise Skip(answer)
     return answer
+
+
+def tell_skipped(rows: Iterable[Row], console: Console) -> None:
+    """A line for each method that was skipped, and why."""
+    for row in rows:
+        if "skipped" in row:
+            console.print(f"{row['cell']['method']}: {row['skipped']}", markup=False, style="dim")
 
 
 @cache

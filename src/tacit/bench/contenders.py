@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from tacit.baselines import NNML, BinaryRelevance, Elkan08, LabelSpaceReduction, Popularity, Ridge
+from tacit.bench.board import Skip
 from tacit.labels import Labels
 from tacit.methods import LEML, MPU, SEM, FaIE, GenEML
 
@@ -34,6 +37,16 @@ class Contender:
         seeded = {"device": device, "random_state": 0}
         own = model.get_params()
         return model.set_params(**{name: value for name, value in seeded.items() if name in own})
+
+    def check(self, labels: Labels) -> None:
+        """Skip a cell whose fits would take too long."""
+        if np.prod(labels.shape, dtype=float) > self.most_entries:
+            raise Skip(f"more than {self.most_entries:.0e} entries: a fit would take too long")
+
+    def choose(self, judge: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
+        """The settings of the largest figure, the first of equals, and the figures of all."""
+        tried = [judge(each) for each in self.settings] if len(self.settings) > 1 else []
+        return {"settings": self.settings[np.argmax(tried) if tried else 0], "tried": tried}
 
     def read(self, labels: Labels) -> Labels:
         """The labels as they are where the method takes such; else silence is no."""

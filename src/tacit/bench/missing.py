@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit.base import Completion
-from tacit.bench.board import Cell, Row, Skip
+from tacit.bench.board import Cell, Row, Skip, tell_skipped
 from tacit.bench.contenders import CONTENDERS, Contender
 from tacit.bench.work import Work, percent, prepared
 from tacit.labels import TopK
-from tacit.metrics import calibration_error, precision_at_k
+from tacit.metrics import calibration_error, precision_at_k, recall_at_k
 
 __all__ = ["DATA", "RATES", "best_single", "cells", "measure", "show"]
 
@@ -30,6 +30,8 @@ RATES = (0.0, 0.2, 0.5, 0.8)
 OBSERVED = 0.2
 COMPLETED_ROWS = 4_000
 CALIBRATED_ENTRIES = 2 * 10**7
+WAYS = {"positives": "of the positives hidden", "entries": "of the entries observed"}
+SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@3", "R@20 hidden", "calibration", "fit s", "peak GiB")
 
 
 def cells(
@@ -53,8 +55,7 @@ def cells(
 def measure(cell: Cell, device: str = "cpu") -> dict[str, Any]:
     contender = CONTENDERS[cell["method"]]
     work = prepared(cell)
-    if np.prod(work.said.shape, dtype=float) > contender.most_entries:
-        raise Skip(f"more than {contender.most_entries:.0e} entries: a fit would take too long")
+    contender.check(work.said)
     try:
         return _measured(contender, work, device)
     except ValueError as refusal:  # such as: masked labels, which this method has no use for
@@ -62,15 +63,13 @@ def measure(cell: Cell, device: str = "cpu") -> dict[str, Any]:
 
 
 def _measured(contender: Contender, work: Work, device: str) -> dict[str, Any]:
-    labels, settings = contender.read(work.said), contender.settings
+    labels = contender.read(work.said)
     start = time.perf_counter()
-    tried = [
-        _held_out(contender.model(each, device), work, labels)
-        for each in (settings if len(settings) > 1 else [])
-    ]
-    chosen = settings[int(np.argmax(tried))] if tried else settings[0]
+    chosen = contender.choose(
+        lambda settings: _held_out(contender.model(settings, device), work, labels)
+    )
     tuned = time.perf_counter()
-    model = contender.model(chosen, device).fit(work.X, labels)
+    model = contender.model(chosen["settings"], device).fit(work.X, labels)
     fitted = time.perf_counter()
     top = model.top_k(work.X_test, 5)
     predicted = time.perf_counter()
@@ -78,8 +77,7 @@ def _measured(contender: Contender, work: Work, device: str) -> dict[str, Any]:
         **work.figures(top),
         "R@20 hidden": _recall(model, work) if work.hidden.nnz else None,
         "calibration": _calibration(model, work),
-        "settings": chosen,
-        "tried": tried,
+        **chosen,
         "tuning s": round(tuned - start, 2),
         "fit s": round(fitted - tuned, 2),
         "predict s": round(predicted - fitted, 2),
@@ -97,11 +95,7 @@ def _recall(model: Any, work: Work) -> float:
     """Mean share of a row's hidden positives that are among its 20 best completions, in %."""
     rows = np.random.default_rng(0).permutation(len(work.said))[:COMPLETED_ROWS]
     found: Completion = model.complete(work.X[rows], work.said[rows], 20)
-    truth = work.hidden[rows]
-    hit = np.asarray(truth[found.row, found.label]).ravel()
-    gone = np.diff(truth.indptr)
-    hits = np.bincount(found.row[hit], minlength=len(rows))
-    return percent((hits[gone > 0] / gone[gone > 0]).mean())
+    return percent(recall_at_k(work.hidden[rows], found.by_row(len(rows), 20), 20))
 
 
 def _calibration(model: Any, work: Work) -> float:
@@ -132,38 +126,17 @@ def best_single(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
 
 def show(rows: Iterable[Row], console: Console) -> None:
     """A table for each data set, mechanism and rate, best P@3 first."""
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(
-            (row["cell"]["data"], row["cell"]["mechanism"], row["cell"]["rate"]), []
-        ).append(row)
-    for (data, how, rate), group in groups.items():
-        what = (
-            f"{rate:.0%} of the positives hidden"
-            if how == "positives"
-            else f"{rate:.0%} of the entries observed"
-        )
-        columns = (
-            "P@1",
-            "P@3",
-            "P@5",
-            "nDCG@5",
-            "PSP@3",
-            "R@20 hidden",
-            "calibration",
-            "fit s",
-            "peak GiB",
-        )
-        table = Table("method", *columns, title=f"{data}: {what}", box=None)
+        cell = row["cell"]
+        title = f"{cell['data']}: {cell['rate']:.0%} {WAYS[cell['mechanism']]}"
+        groups.setdefault(title, []).append(row)
+    for title, group in groups.items():
+        table = Table("method", *SHOWN, title=title, box=None)
         found = [row for row in group if "found" in row]
         for row in sorted(found, key=lambda row: -row["found"]["P@3"]):
-            values = (row["found"].get(name) for name in columns)
-            table.add_row(
-                row["cell"]["method"], *("–" if v is None else f"{v:.1f}" for v in values)
-            )
+            values = (row["found"].get(name) for name in SHOWN)
+            written = ("–" if value is None else f"{value:.1f}" for value in values)
+            table.add_row(row["cell"]["method"], *written)
         console.print(table)
-        for row in group:
-            if "skipped" in row:
-                console.print(
-                    f"{row['cell']['method']}: {row['skipped']}", markup=False, style="dim"
-                )
+        tell_skipped(group, console)

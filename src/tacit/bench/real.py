@@ -24,11 +24,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from tacit.base import Completion
-from tacit.bench.board import Cell, Row, Skip
+from tacit.bench.board import Cell, Row, Skip, tell_skipped
 from tacit.bench.contenders import CONTENDERS, Contender
 from tacit.bench.work import loaded, percent
 from tacit.labels import Labels
-from tacit.metrics import auc_per_instance, auc_per_label, ndcg_at_k, precision_at_k
+from tacit.metrics import auc_per_instance, auc_per_label, ndcg_at_k, precision_at_k, recall_at_k
 from tacit.missing import Positives, hide
 
 __all__ = ["DATA", "cells", "measure", "show"]
@@ -49,8 +49,7 @@ def cells(data: Sequence[str], methods: Sequence[str] = tuple(CONTENDERS)) -> li
 
 def measure(cell: Cell, device: str = "cpu") -> Figures:
     contender, data = CONTENDERS[cell["method"]], loaded(cell["data"])
-    if np.prod(data.Y.shape, dtype=float) > contender.most_entries:
-        raise Skip(f"more than {contender.most_entries:.0e} entries: a fit would take too long")
+    contender.check(data.Y)
     seconds: list[float] = []
 
     def fit(settings: dict[str, Any], X: Any, labels: Labels) -> Any:
@@ -79,7 +78,7 @@ def _added_later(contender: Contender, data: Any, fit: Fit) -> Figures:
         found = fit(settings, X, left).complete(X[rows], left[rows], 20)
         return _completed(found, hidden[rows])["R@20"]
 
-    chosen = _chosen(contender, judge)
+    chosen = contender.choose(judge)
     found = fit(chosen["settings"], X, old).complete(X, old, COMPLETIONS)
     return _completed(found, sp.csr_array(new.positives > old.positives)) | chosen
 
@@ -87,13 +86,8 @@ def _added_later(contender: Contender, data: Any, fit: Fit) -> Figures:
 def _completed(found: Completion, added: sp.csr_array) -> Figures:
     """Precision of the best completions of all, and recall of the best 20 of a row that gained."""
     hit = np.asarray(added[found.row, found.label]).ravel()
-    by_row = np.argsort(found.row, kind="stable")
-    rows = found.row[by_row]
-    best = by_row[np.arange(len(rows)) - np.searchsorted(rows, rows) < 20]
-    gained = np.diff(added.indptr)
-    hits = np.bincount(found.row[best][hit[best]], minlength=len(gained))
     figures: Figures = {f"P of first {n:,}": percent(hit[:n].mean()) for n in FIRST}
-    return figures | {"R@20": percent((hits[gained > 0] / gained[gained > 0]).mean())}
+    return figures | {"R@20": percent(recall_at_k(added, found.by_row(added.shape[0], 20), 20))}
 
 
 def _measured_cells(contender: Contender, data: Any, fit: Fit) -> Figures:
@@ -102,7 +96,7 @@ def _measured_cells(contender: Contender, data: Any, fit: Fit) -> Figures:
     judge = lambda settings: percent(
         auc_per_label(held, fit(settings, data.X, less).decision_function(data.X))
     )
-    chosen = _chosen(contender, judge)
+    chosen = contender.choose(judge)
     model = fit(chosen["settings"], data.X, train)
     truth, scores = _at(test, model.decision_function(data.X))
     figures = {
@@ -134,7 +128,7 @@ def _drawn_by_lot(contender: Contender, data: Any, fit: Fit) -> Figures:
         model = fit(settings, data.X[fitted], said[fitted])
         return percent(precision_at_k(said[held], model.top_k(data.X[held], 3), 3))
 
-    chosen = _chosen(contender, judge)
+    chosen = contender.choose(judge)
     model = fit(chosen["settings"], data.X, said)
     scores = model.decision_function(data.X)
     figures = {
@@ -154,12 +148,6 @@ def _at(labels: Labels, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _log_loss(labels: Labels, probability: np.ndarray) -> float:
     return round(float(log_loss(*_at(labels, probability.astype(np.float64)))), 4)
-
-
-def _chosen(contender: Contender, judge: Callable[[dict[str, Any]], float]) -> Figures:
-    settings = contender.settings
-    tried = [judge(each) for each in settings] if len(settings) > 1 else []
-    return {"settings": settings[int(np.argmax(tried))] if tried else settings[0], "tried": tried}
 
 
 DATA: dict[str, Callable[[Contender, Any, Fit], Figures]] = {
@@ -187,8 +175,4 @@ def show(rows: Iterable[Row], console: Console) -> None:
         for row in sorted(found, key=lambda row: -row["found"][columns[0]]):
             table.add_row(row["cell"]["method"], *(f"{row['found'][c]:.4g}" for c in columns))
         console.print(table)
-        for row in group:
-            if "skipped" in row:
-                console.print(
-                    f"{row['cell']['method']}: {row['skipped']}", markup=False, style="dim"
-                )
+        tell_skipped(group, console)

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupShuffleSplit
 
-from tacit.base import Completion, MultiLabelEstimator
+from tacit.base import MultiLabelEstimator
 from tacit.datasets.dataset import Dataset
-from tacit.labels import Labels, TopK
+from tacit.labels import Labels
 from tacit.metrics import precision_at_k, recall_at_k
 from tacit.missing import Positives, hide
 
@@ -90,7 +90,7 @@ def result(name: str, model: MultiLabelEstimator, trial: Trial) -> Result:
     model.fit(trial.X, trial.shown.as_complete())
     seconds = time.perf_counter() - start
     found = model.complete(trial.X, trial.shown, k=GUESSES)
-    guesses = _by_row(found, len(trial.shown), GUESSES)
+    guesses = found.by_row(len(trial.shown), GUESSES)
     first = trial.hidden[found.row[:FIRST], found.label[:FIRST]]
     best = model.top_k(trial.X_test, k=max(PLACES))
     return Result(
@@ -100,18 +100,6 @@ def result(name: str, model: MultiLabelEstimator, trial: Trial) -> Result:
         precision=np.asarray(precision_at_k(trial.Y_test, best, PLACES)).tolist(),
         seconds=seconds,
     )
-
-
-def _by_row(found: Completion, n_samples: int, k: int) -> TopK:
-    """The completions of each row as a ranking: they come best first, and stay in that order."""
-    order = np.argsort(found.row, kind="stable")
-    row = found.row[order]
-    place = np.arange(len(row)) - np.searchsorted(row, row)
-    indices = np.full((n_samples, k), -1)
-    scores = np.full((n_samples, k), -np.inf)
-    indices[row, place] = found.label[order]
-    scores[row, place] = found.probability[order]
-    return TopK(indices, scores)
 
 
 def suggestions(data: Dataset, model: MultiLabelEstimator) -> list[Suggestion]:

@@ -11,8 +11,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler, normalize
 
-from tacit.bench.board import Cell, Skip
-from tacit.datasets import Dataset, load
+from tacit.bench.board import Cell
+from tacit.bench.work import loaded
+from tacit.datasets import Dataset
 from tacit.labels import Labels
 from tacit.missing import Positives, UniformEntries, hide
 
@@ -50,7 +51,7 @@ FIRST_SEED = 200  # settings were chosen on two others
 
 def as_given(cell: Cell) -> Iterator[Trial]:
     """The split that the data set comes with."""
-    data = _load(cell["data"])
+    data: Any = loaded(cell["data"])
     yield Trial(data.X, data.Y, data.X_test, data.Y_test)
 
 
@@ -95,7 +96,7 @@ def standardised(split: Split) -> Split:
 
 def some_in_folds(cell: Cell) -> Iterator[Trial]:
     """Five folds of 5,000 random rows of all, or of all where there are fewer; dense."""
-    X, Y = _all_rows(_load(cell["data"]))
+    X, Y = _all_rows(loaded(cell["data"]))
     some = np.random.default_rng(0).permutation(len(Y))[:ROWS]
     X = (X.toarray() if sp.issparse(X) else X).astype(np.float64)
     yield from _folds(5, X[some], Y[some])
@@ -103,7 +104,7 @@ def some_in_folds(cell: Cell) -> Iterator[Trial]:
 
 def hidden_positives(cell: Cell) -> Iterator[Trial]:
     """Ten folds of all rows, each training positive removed with the probability `rate`."""
-    data = _load(cell["data"])
+    data: Any = loaded(cell["data"])
     for trial in _folds(10, *_all_rows(data, _matched(data))):
         left = hide(trial.Y, Positives(cell["rate"]), random_state=trial.seed)
         yield trial._replace(Y=left.labels)
@@ -126,13 +127,6 @@ def planted_exposures(cell: Cell) -> Iterator[Trial]:
         exposure = rng.choice(MU, n_labels)
         said = Y[:n] & (rng.random((n, n_labels)) < exposure)
         yield Trial(X[:n], Labels.positive_only(said), X[n:], Labels.complete(Y[n:]), seed)
-
-
-def _load(name: str) -> Any:
-    try:
-        return load(name)
-    except ValueError as why:  # it says where data is looked for
-        raise Skip(str(why)) from None
 
 
 def _all_rows(data: Dataset, matched: np.ndarray | None = None) -> tuple[Any, Labels]:
