@@ -1,18 +1,21 @@
 """Shared problems and places: every backend, every way rows may live."""
 
 import os
+import shutil
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # two threads on toy sizes cost more than they give
+if shutil.which("nvidia-smi") is None:  # without a GPU its kernels run in Triton's interpreter
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from tacit.backends import get_backend
-from tacit.blocks import MemoryBlocks, Rows, write_shards
+from tacit.blocks import MemoryBlocks, Rows, StreamedBlocks, write_shards
 from tacit.labels import Labels
 
-PLACES = ["memory", "three blocks", "disk", "dask"]
+PLACES = ["memory", "three blocks", "streamed", "disk", "dask"]
 
 
 @pytest.fixture(params=["cpu", "torch", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -48,6 +51,8 @@ def blocks_of(request, tmp_path):
             return MemoryBlocks.from_rows(rows)
         if where == "three blocks":
             return MemoryBlocks.from_rows(rows, n_blocks=3)
+        if where == "streamed":
+            return StreamedBlocks.from_rows(rows, n_blocks=3)
         if where == "disk":
             parts = ((part.X, part.labels) for part in rows.cut(3))
             return write_shards(tmp_path / "shards", parts, overwrite=True)

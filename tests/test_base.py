@@ -13,8 +13,10 @@ from sklearn.pipeline import Pipeline
 import tacit.base
 import tacit.labels
 from tacit import LEML, Labels
+from tacit.backends.numpy import NumpyBackend
 from tacit.baselines import Popularity, Ridge
-from tacit.blocks import MemoryBlocks, Rows
+from tacit.blocks import MemoryBlocks, Rows, StreamedBlocks
+from tacit.blocks.facts import facts
 from tacit.metrics import ndcg_at_k
 from tacit.testing import problem
 
@@ -46,7 +48,7 @@ def test_predicting_in_blocks_changes_nothing(monkeypatch, data, model, rows):
         model.score(X, Y),
     ]
     whole = answers()
-    monkeypatch.setattr(tacit.base, "_BLOCK_ROWS", rows)
+    monkeypatch.setattr(tacit.base, "_PREDICTED_ROWS", rows)
     monkeypatch.setattr(tacit.base, "_BLOCK_ENTRIES", rows * Y.n_labels)
     sizes, place = [], tacit.base.place
     monkeypatch.setattr(
@@ -61,7 +63,7 @@ def test_predicting_in_blocks_changes_nothing(monkeypatch, data, model, rows):
 def test_completing_in_blocks_is_sorting_the_whole(monkeypatch, kind):
     X, Y = problem(kind)
     model = LEML(rank=3, reg=0.1, random_state=0).fit(X, Y)
-    monkeypatch.setattr(tacit.base, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(tacit.base, "_PREDICTED_ROWS", 7)
     found = model.complete(X, Y, k=2, fold_in=False)
     said = (Y.positives if Y.observed is None else Y.observed).toarray()
     scores, wanted = model.decision_function(X), []
@@ -304,3 +306,39 @@ def test_scores_do_not_depend_on_the_sparse_format(data, model):
     Y = data[1]
     refit = LEML(rank=3, reg=0.1, max_iter=3, random_state=0).fit(shuffled, Y)
     assert_allclose(refit.decision_function(X), wanted, atol=1e-8)
+
+
+def test_a_fit_that_does_not_fit_the_device_is_one_clear_sentence(monkeypatch, capsys):
+    X, Y = problem("complete")
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: 1000)
+    with pytest.raises(MemoryError, match=r"LEML: a fit needs about .* free; give a smaller rank"):
+        LEML(rank=3).fit(X, Y)
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: 2**30)
+    LEML(rank=3, random_state=0, verbose=True).fit(X, Y)
+    assert "and 1.0 GiB are free" in capsys.readouterr().err
+
+
+def test_streamed_blocks_need_room_for_one_of_them_only(monkeypatch):
+    X, Y = problem("complete")
+    data = (X.nnz + Y.positives.nnz) * (16 + 4 * X.dtype.itemsize)
+    model = LEML(rank=2, solver="cg", cg_tol=1e-10, cg_max_iter=500, random_state=0, tol=0)
+    work = model._working_set(facts(Rows(X, Y))) * X.dtype.itemsize
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: int(work + 0.6 * data))
+    with pytest.raises(MemoryError, match="StreamedBlocks"):
+        model.fit(X, Y)
+    streamed = model.fit(StreamedBlocks.from_rows(Rows(X, Y), 2)).decision_function(X)
+    monkeypatch.undo()
+    assert_allclose(streamed, model.fit(X, Y).decision_function(X), atol=1e-6)
+
+
+def test_draws_for_many_rows_repeat_some_with_random_signs(monkeypatch):
+    X, Y = problem("complete")
+    model = LEML(rank=3, random_state=0)
+    task = model._problem(*model._rows(X, Y))
+    monkeypatch.setattr(tacit.base, "_DRAWN_ROWS", 40)
+    found = task.normal(1000, 5)
+    assert found.shape == (1000, 5)
+    assert len(np.unique(np.abs(found[:, 0]))) == 40
+    assert abs(found.mean()) < 0.1
+    assert 0.8 < found.std() < 1.2
+    assert np.abs(np.corrcoef(found.T) - np.eye(5)).max() < 0.5

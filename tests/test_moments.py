@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from conftest import PLACES
 from numpy.testing import assert_allclose
 
+import tacit.moments
 from tacit.backends import get_backend
 from tacit.backends.block import Placement, place
 from tacit.labels import Labels
@@ -117,3 +118,46 @@ def test_ridge_is_scikit_learns(blocks_of, toy):
     X, Y = dense(X, Y)
     wanted = Ridge(alpha=0.7, fit_intercept=False).fit(X, Y).coef_.T
     assert_allclose(moments.ridge(0.7), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_products_know_the_diagonal_and_the_cross_moments(backend, blocks_of, toy, where, sparse):
+    X, Y, _ = toy
+    X = X if sparse else X.toarray()
+    products = Products(placed(blocks_of(X, Labels.complete(Y), where), backend), 1e-10, 100)
+    X, Y = dense(X, Y)
+    assert_allclose(backend.to_numpy(products.squares), (X * X).sum(0), atol=1e-12)
+    assert_allclose(backend.to_numpy(products.xy), X.T @ Y, atol=1e-12)
+
+
+def test_the_diagonal_saves_steps_where_features_differ_in_scale(monkeypatch, blocks_of):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.standard_normal((200, 30)) * np.geomspace(1, 100, 30))
+    Y = Labels.complete(sp.csr_array(rng.random((200, 4)) < 0.3))
+    products = Products(placed(blocks_of(X, Y, "memory"), get_backend("cpu")), 1e-6, 1000)
+    solve, steps = tacit.moments.cg, []
+
+    def counted(*args, **options):
+        found = solve(*args, **options)
+        steps.append(found.n_products)
+        return found
+
+    monkeypatch.setattr(tacit.moments, "cg", counted)
+    W = products.regress(products.xy, 1.0)
+    plain = lambda *args, **options: counted(*args, **options | {"precondition": None})
+    monkeypatch.setattr(tacit.moments, "cg", plain)
+    again = products.regress(products.xy, 1.0)
+    assert_allclose(W, again, atol=1e-4)
+    assert 2 * steps[0] < steps[1]
+
+
+def test_moments_of_rotated_features(blocks_of, toy):
+    X, Y, _ = toy
+    moments = Moments.of(placed(blocks_of(X, Labels.complete(Y), "memory"), get_backend("cpu")))
+    R = np.random.default_rng(0).standard_normal(moments.xx.shape)
+    found = moments.rotated(R)
+    A, B = dense(X, Y)
+    assert_allclose(found.xx, (A @ R).T @ (A @ R), atol=1e-10)
+    assert_allclose(found.xy, (A @ R).T @ B, atol=1e-10)
+    assert_allclose(found.x_sum, (A @ R).sum(0), atol=1e-10)

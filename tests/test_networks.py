@@ -267,7 +267,7 @@ def test_an_epoch_is_its_batches_one_after_the_other_and_leaves_its_start_alone(
 def test_a_network_starts_at_the_rates_of_the_labels_with_codes_that_tell_nothing(backend, loss):
     task = Problem(
         None, "complete", 50, 40, 3, backend, np.random.RandomState(0), np.dtype("float64"),
-        None, None,
+        None, None, None,
     )  # fmt: skip
     counts = np.array([0, 7, 50])
     network = Network("sigmoid", loss, RATE)

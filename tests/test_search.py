@@ -96,7 +96,7 @@ def test_top_k_by_the_index_is_top_k(monkeypatch, device, name):
         "Popularity": Popularity(),
     }[name].fit(X, Y)
     index = model.build_index()
-    monkeypatch.setattr(tacit.base, "_BLOCK_ROWS", 7)
+    monkeypatch.setattr(tacit.base, "_PREDICTED_ROWS", 7)
     for k in (1, 3, 100):  # of 8 labels: the graph finds them all
         found, exact = model.top_k(X, k, index=index), model.top_k(X, k)
         assert_array_equal(found.indices, exact.indices)

@@ -8,6 +8,7 @@ blocks.
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,8 +23,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.backends import Array, Backend, get_backend
 from tacit.backends.block import Block, Placement, place
-from tacit.blocks import Blocks, MemoryBlocks, Rows
+from tacit.blocks import Blocks, MemoryBlocks, Rows, StreamedBlocks
 from tacit.blocks.facts import Facts, facts
+from tacit.blocks.rows import rows_of_fold
 from tacit.files import write_arrays
 from tacit.fitting import Checkpoint, State, descend
 from tacit.labels import Kind, Labels, TopK, as_labels, check_dense
@@ -36,9 +38,8 @@ from tacit.search import LabelIndex, check_index
 __all__ = ["Completion", "MultiLabelEstimator", "Problem"]
 
 _FLOATS = [np.float64, np.float32]
-# Rows in a block: its codes stay in the cache between a product and its adjoint, and are small
-# enough for the allocator to reuse; in one block of 573k rows, products took twice as long.
-_BLOCK_ROWS = 2**16
+_DRAWN_ROWS = 2**14
+_PREDICTED_ROWS = 2**16  # rows of a block in prediction, at most
 _BLOCK_ENTRIES = 2**23  # numbers laid out at a time in prediction
 
 
@@ -86,15 +87,32 @@ class Problem:
     dtype: np.dtype
     _descend: Callable = field(repr=False)
     _batches: Callable = field(repr=False)
+    _fold: Callable = field(repr=False)
     resumable: bool = False  # whether the state of the fit goes to a file
 
     def normal(self, *shape: int) -> Array:
-        """Standard normal numbers, drawn by NumPy so that every backend starts alike."""
-        return self.backend.asarray(self.rng.standard_normal(shape).astype(self.dtype))
+        """Standard normal numbers, drawn by NumPy so that every backend starts alike.
+
+        Of very many rows, those beyond `_DRAWN_ROWS` repeat others at random, with random signs:
+        for a start that is as good, and a GPU need not wait for a hundred million draws.
+        """
+        n_rows, *rest = shape
+        drawn = self.rng.standard_normal((min(n_rows, _DRAWN_ROWS), *rest)).astype(self.dtype)
+        if n_rows <= _DRAWN_ROWS:
+            return self.backend.asarray(drawn)
+        row = np.arange(n_rows)
+        row[_DRAWN_ROWS:] = self.rng.randint(_DRAWN_ROWS, size=n_rows - _DRAWN_ROWS)
+        sign = self.rng.choice(np.array([-1, 1], self.dtype), size=(n_rows, 1))
+        place = self.backend.asarray
+        return place(drawn)[place(row)] * place(sign)
 
     def batches(self, size: int, seed: int) -> Iterator[Block]:
         """The rows in random mini-batches, once each."""
         return self._batches(size, seed)
+
+    def fold(self, fold: int, cv: int, *, inside: bool = True) -> Blocks:
+        """The rows of one of `cv` folds, or all others; always dealt alike."""
+        return self._fold(fold, cv, inside)
 
     def descend(
         self,
@@ -160,6 +178,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if known.kind not in self._kinds:
             raise ValueError(_wrong_kind(type(self).__name__, known.kind, self._kinds))
         placement = self._placement(known.dtype)
+        self._check_room(blocks, known, placement.backend)
         return Problem(
             blocks=blocks.map(place, placement),
             kind=known.kind,
@@ -173,10 +192,39 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             _descend=lambda start, step, until: descend(
                 self, placement.backend, start, step, resume, until
             ),
+            _fold=lambda *which: blocks.map(rows_of_fold, *which).map(place, placement),
             _batches=lambda size, seed: (
                 place(rows, placement) for rows in blocks.batches(size, np.random.default_rng(seed))
             ),
         )
+
+    def _working_set(self, known: Facts) -> int:
+        """How many numbers a fit holds at most beside the data: here, some factors and codes."""
+        rank = getattr(self, "rank", known.n_labels)
+        rank = known.n_labels if isinstance(rank, str) else min(rank, known.n_labels)
+        return rank * (10 * known.n_features + 6 * known.n_labels + 3 * known.n_samples)
+
+    def _check_room(self, blocks: Blocks, known: Facts, backend: Backend) -> None:
+        """Plan the memory of the device, say so where `verbose`, and refuse what will not fit."""
+        room = backend.room()
+        if room is None:
+            return
+        held = known.n_blocks if isinstance(blocks, StreamedBlocks) else 1  # one of them at a time
+        size = np.dtype(known.dtype).itemsize
+        data = known.n_entries * (16 + 4 * size) / held  # with its transpose, both dealt out
+        work = self._working_set(known) * size
+        told = (
+            f"a fit needs about {_gib(data + work)} on {self.device} ({_gib(data)} for the data, "
+            f"{_gib(work)} for factors and work), and {_gib(room)} are free"
+        )
+        if data + work > room:
+            raise MemoryError(
+                f'{type(self).__name__}: {told}; give a smaller rank, device="cpu", or '
+                "tacit.blocks.StreamedBlocks.from_rows(Rows(X, labels), n_blocks) in place of X, "
+                "which go there one at a time"
+            )
+        if self.verbose:
+            print(f"{type(self).__name__}: {told}", file=sys.stderr)
 
     def _fitted(self, model: LowRank, known: Facts) -> Self:
         # Row-major, as a saved model comes back: BLAS rounds by the layout.
@@ -208,7 +256,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "give one row of labels for each row of features"
             )
         rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
-        n_blocks = max(1, -(-len(rows) // _BLOCK_ROWS))
+        n_blocks = max(1, -(-len(rows) // get_backend(self.device).block_rows))
         return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
 
     def _rows_again(self, X: Any, Y: Any, first: Facts) -> tuple[Blocks, Facts]:
@@ -374,7 +422,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             if array is not None and not _fits(array.shape, expected):
                 raise ValueError(f"its {name} has shape {array.shape}")
             setattr(self, name, array)
-        wanted = (n_features + self.fit_intercept, n_labels if H is None else W.shape[-1])
+        wanted = (self._n_weights(n_features), n_labels if H is None else W.shape[-1])
         if W.shape != wanted or (H is not None and H.shape != (n_labels, self._code_width(W))):
             raise ValueError(f"its arrays do not fit {n_features} features and {n_labels} labels")
         names = {name: np.array(header["names"][name], dtype=object) for name in header["names"]}
@@ -401,7 +449,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _blocks(self, X: Any, width: int, labels: Labels | None = None) -> Iterator[Block]:
         """X in blocks of rows, so many that `width` numbers a row stay within bounds."""
         placement = self._placement(str(self.model_.W.dtype))
-        size = min(_BLOCK_ROWS, max(1, _BLOCK_ENTRIES // width))
+        size = min(_PREDICTED_ROWS, max(1, _BLOCK_ENTRIES // width))
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
             said = _no_labels(X[rows].shape[0], 0) if labels is None else labels[rows]
@@ -414,6 +462,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _codes(self, block: Block) -> Array:
         """What scores are linear in: the scores are codes · Hᵀ."""
         return self._latent(block)
+
+    def _n_weights(self, n_features: int) -> int:
+        """How many rows W has."""
+        return n_features + self.fit_intercept
 
     def _code_width(self, W: np.ndarray) -> int:
         return W.shape[1]
@@ -475,6 +527,10 @@ def checked_k(k: Any) -> int:
 
 def _fits(shape: tuple[int, ...], wanted: list[int | None]) -> bool:
     return len(shape) == len(wanted) and all(w in (None, s) for s, w in zip(shape, wanted))
+
+
+def _gib(n_bytes: float) -> str:
+    return f"{n_bytes / 2**30:.1f} GiB"
 
 
 def _is_json(value: Any) -> bool:

@@ -13,7 +13,8 @@ offer
     regress(B, λ)     the W with (XᵀX + λI) W = B: (4) with m = 1, by one factorisation        (5)
 
 `Moments` solves (4) exactly: with XᵀX = Q diag(g) Qᵀ it is W = Q [(QᵀB) / (g mᵀ + λ)]. `Products`
-runs conjugate gradients on all columns at once, each with its own step sizes. Costs, with k
+runs conjugate gradients on all columns at once, each with its own step sizes, preconditioned by the
+diagonal. Costs, with k
 columns: forming (1) takes O(Σ_i nnz(x_i)²) and diagonalising O(d³), once; then (2), (3), (4) take
 O((d² + dL) k). By passes, (2), (3) and each step of (4) take O((nnz(X) + nnz(Y)) k).
 """
@@ -21,20 +22,23 @@ O((d² + dL) k). By passes, (2), (3) and each step of (4) take O((nnz(X) + nnz(Y
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import add, sub
 from typing import Any, Protocol
 
 from array_api_compat import array_namespace
 
-from tacit.backends import Array
+from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
 from tacit.blocks import Blocks
 from tacit.numerics import cache_sized
 from tacit.solvers import cg, cholesky, inverse
 
 __all__ = ["Equations", "Moments", "Products"]
+
+
+_ROUGH = 4  # conjugate gradient steps of a start: the next pass solves for its W again anyway
 
 
 class Equations(Protocol):
@@ -46,6 +50,9 @@ class Equations(Protocol):
     def statistics(self, W: Array) -> tuple[Array, Array]: ...
     def solve(self, B: Array, m: Array, reg: float, start: Array | None = None) -> Array: ...
     def regress(self, B: Array, reg: float, start: Array | None = None) -> Array: ...
+    def rough(self) -> Equations:
+        """The same, solved as well as a start needs, unless a tight tolerance was asked for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,16 @@ class Moments:
         pairs: list[Any] = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
         sums: Any = (None if a is None or b is None else operation(a, b) for a, b in pairs)
         return Moments(*sums)
+
+    def each(self, f: Callable[[Any], Any]) -> Moments:
+        """The same, with f of every sum."""
+        return Moments(*(f(getattr(self, field.name)) for field in fields(self)))
+
+    def rotated(self, R: Array) -> Moments:
+        """Those of the features X R."""
+        xx = R.T @ (self.xx @ R)
+        xy = None if self.xy is None else R.T @ self.xy
+        return replace(self, x_sum=R.T @ self.x_sum, xx=xx, xy=xy)
 
     def centred(self) -> Moments:
         """Those of the features but the last, a constant, and of the labels, less their means."""
@@ -135,6 +152,9 @@ class Moments:
         system[diagonal, diagonal] += reg
         return system
 
+    def rough(self) -> Moments:
+        return self
+
     def cross(self, H: Array) -> Array:
         return self.xy @ H
 
@@ -164,6 +184,19 @@ class Products:
     def n_positives(self) -> float:
         return float(self.blocks.sum(_count))
 
+    @cached_property
+    def xy(self) -> Array:
+        """XᵀY, which is dense."""
+        return self.blocks.sum(_label_cross)
+
+    @cached_property
+    def squares(self) -> Array:
+        """The diagonal of XᵀX."""
+        return self.blocks.sum(_squares)
+
+    def rough(self) -> Products:
+        return replace(self, max_iter=min(self.max_iter, _ROUGH)) if self.rtol >= 1e-3 else self
+
     def cross(self, H: Array) -> Array:
         return self.blocks.sum(_cross, H)
 
@@ -178,7 +211,13 @@ class Products:
                 G[rows] += reg * V[rows]
             return G
 
-        return cg(matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, axis=0).x
+        g = array_namespace(B).astype(self.squares, B.dtype)[:, None]
+        scaled = lambda R: (
+            R / (g * m + reg)
+        )  # Jacobi's: frequent features and rare ones differ most
+        return cg(
+            matvec, B, start, rtol=self.rtol, max_iter=self.max_iter, axis=0, precondition=scaled
+        ).x
 
     def regress(self, B: Array, reg: float, start: Array | None = None) -> Array:
         return self.solve(B, array_namespace(B).ones_like(B[0]), reg, start)
@@ -196,6 +235,25 @@ def _moments(b: Block, cross: bool, label_gram: bool) -> Moments:
 
 def _count(b: Block) -> int:
     return b.Y.nnz
+
+
+def _label_cross(b: Block) -> Array:
+    cross = b.kernels.cross(b.X, b.Y)
+    data = b.X.data if isinstance(b.X, Sparse) else b.X
+    return array_namespace(cross).astype(cross, data.dtype)
+
+
+def _squares(b: Block) -> Array:
+    sums = []
+    for part, _ in b.features():
+        if isinstance(part, Sparse):
+            T = part.transposed
+            xp = array_namespace(T.data)
+            ones = xp.ones((part.shape[0], 1), dtype=T.data.dtype, device=T.data.device)
+            sums.append(b.kernels.spmm(replace(T, data=T.data * T.data), ones)[:, 0])
+        else:
+            sums.append(array_namespace(part).sum(part * part, axis=0))
+    return array_namespace(sums[0]).concat(sums)
 
 
 def _cross(b: Block, H: Array) -> Array:

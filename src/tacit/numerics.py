@@ -36,6 +36,11 @@ def inner(a: Any, b: Any) -> float:
 
 
 def cache_sized(a: Any) -> list[slice]:
-    """Slices of the rows of a, each small enough for what is computed of it to stay in cache."""
+    """Slices of the rows of a, each small enough for what is computed of it to stay in cache.
+
+    On a GPU one for all: a launch costs more there than what the cache would save.
+    """
+    if getattr(a, "is_cuda", False):
+        return [slice(None)]
     rows = max(1, _CHUNK * a.shape[0] // max(1, size(a) or 0))
     return [slice(start, start + rows) for start in range(0, max(1, a.shape[0]), rows)]

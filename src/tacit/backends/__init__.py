@@ -60,9 +60,17 @@ class Exposed(NamedTuple):
 
 
 class Backend(Protocol):
-    """What every backend offers; `chunk` is how many scores it likes to lay out at a time."""
+    """What every backend offers.
+
+    `chunk` is how many scores it likes to lay out at a time, `block_rows` how many rows in a block.
+    """
 
     chunk: int
+    block_rows: int
+
+    def room(self) -> int | None:
+        """How many bytes its memory has free, where it is not the host's."""
+        ...
 
     def asarray(self, x: Any) -> Array: ...
     def kept(self, x: Any) -> Array:

@@ -37,6 +37,11 @@ class Sparse:
         return self.kernels.transpose(self)
 
     @cached_property
+    def plan(self) -> Any:
+        """How the backend shares out products with this matrix, where it plans them."""
+        return self.kernels.plan(self)
+
+    @cached_property
     def occupied(self) -> tuple[Any, Sparse]:
         """Which rows have entries, and the matrix of those rows alone."""
         xp = array_namespace(self.indptr)

@@ -14,6 +14,11 @@ from tacit.backends import ADAGRAD_EPSILON, Exposed
 from tacit.backends.sparse import Sparse
 from tacit.labels import TopK
 
+try:
+    from tacit.backends import triton
+except ImportError:  # comes with PyTorch for CUDA on Linux, and is of use there alone
+    triton = None  # type: ignore[assignment]
+
 __all__ = ["TorchBackend"]
 
 _BLOCK_ENTRIES = 2**26  # numbers a kernel lays out at a time: 256 MiB in float32
@@ -24,7 +29,8 @@ class TorchBackend:
     """Tensors on one device."""
 
     device: str = "cpu"
-    chunk = _BLOCK_ENTRIES  # a class attribute, not a field: the same for all
+    chunk = _BLOCK_ENTRIES  # class attributes, not fields: the same for all
+    block_rows = 2**22
     _kept: dict = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -40,6 +46,13 @@ class TorchBackend:
             )
         return cls(device)
 
+    def room(self) -> int | None:
+        if torch.device(self.device).type != "cuda":
+            return None
+        free, _ = torch.cuda.mem_get_info(self.device)
+        kept = torch.cuda.memory_reserved(self.device)  # by PyTorch, for its next arrays
+        return free + kept - torch.cuda.memory_allocated(self.device)
+
     def asarray(self, x: Any) -> torch.Tensor:
         return torch.as_tensor(x, device=self.device)
 
@@ -54,26 +67,36 @@ class TorchBackend:
 
     def sparse(self, S: Any, *, pattern: bool = False) -> Sparse:
         S = sp.csr_array(S)
-        indptr, indices = (self.asarray(a.astype(np.int64)) for a in (S.indptr, S.indices))
+        kind = np.int32 if max(S.nnz, *S.shape) < 2**31 else np.int64
+        indptr, indices = (self.asarray(a.astype(kind)) for a in (S.indptr, S.indices))
         return Sparse(S.shape, indptr, indices, None if pattern else self.asarray(S.data), self)
 
     def transpose(self, S: Sparse) -> Sparse:
         order = torch.argsort(S.indices, stable=True)
         counts = torch.bincount(S.indices, minlength=S.shape[1])
-        indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).to(S.indptr.dtype)
         data = None if S.data is None else S.data[order]
         shape = (S.shape[1], S.shape[0])
-        return Sparse(shape, indptr, _owners(S)[order], data, self, order)
+        return Sparse(shape, indptr, _owners(S)[order], data, self, order.to(S.indptr.dtype))
+
+    def plan(self, S: Sparse) -> Any:
+        """How Triton shares out the products with S; None where PyTorch's library does them."""
+        return triton.segments(S) if triton is not None and S.indptr.is_cuda else None
 
     def spmm(self, S: Any, B: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
         if not isinstance(S, Sparse):
             dtype = torch.promote_types(S.dtype, B.dtype)
             return S.to(dtype) @ B.to(dtype)
+        data = S.data
         if values is not None:
             data = values if S.order is None else values[S.order]
-        else:
-            data = B.new_ones(S.nnz) if S.data is None else S.data
-        dtype = torch.promote_types(data.dtype, B.dtype)
+        dtype = B.dtype if data is None else torch.promote_types(data.dtype, B.dtype)
+        if S.plan is not None:
+            dealt = S.plan.data if values is None else S.plan.of(data)
+            dealt = None if dealt is None else dealt.to(dtype)
+            return triton.gather_sum(S.plan, dealt, B.to(dtype), S.shape[0])
+        if data is None:
+            data = B.new_ones(S.nnz)
         if not S.nnz:  # PyTorch's own product mishandles a matrix without entries
             return B.new_zeros((S.shape[0], B.shape[1]), dtype=dtype)
         matrix = torch.sparse_csr_tensor(S.indptr, S.indices, data.to(dtype), size=S.shape)
@@ -83,6 +106,8 @@ class TorchBackend:
         return self.spmm(S.transposed if isinstance(S, Sparse) else S.T, B, values)
 
     def sddmm(self, S: Sparse, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        if S.plan is not None:
+            return triton.dots(S.plan, A, B)
         rows = _owners(S)
         out = A.new_empty(S.nnz)
         size = max(1, _BLOCK_ENTRIES // max(A.shape[1], 1))

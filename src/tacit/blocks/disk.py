@@ -2,9 +2,9 @@
 
 A folder of shards holds `tacit-shards.json` and one folder a shard with plain `.npy` arrays: X in
 CSR (or dense), Xᵀ in CSR beside it, so that products with the transpose need no scatter and no
-sort, and the patterns of the labels. `map` only remembers what to do; `sum` opens one shard after
-the other, does it, adds up and lets go. A problem larger than memory costs reading time, and what
-it holds is one shard.
+sort, and the patterns of the labels. They are `StreamedBlocks`: `sum` opens one shard after the
+other, does what was asked, adds up and lets go. A problem larger than memory costs reading time,
+and what it holds is one shard.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from tacit.blocks.rows import Rows, add
+from tacit.blocks.memory import StreamedBlocks
+from tacit.blocks.rows import Rows
 from tacit.files import replacing
 from tacit.labels import Labels
 
@@ -32,34 +32,17 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class DiskBlocks:
-    """Shards in folders, and the steps that `map` and `zip` (None) have asked for so far."""
+class DiskBlocks(StreamedBlocks):
+    """Shards in folders, the `parts`, opened one at a time."""
 
-    folders: tuple[Path, ...]
     classes: np.ndarray | None = None
-    steps: tuple[tuple[Callable | None, tuple], ...] = ()
 
-    def map(self, f: Callable, *args: Any) -> DiskBlocks:
-        return replace(self, steps=(*self.steps, (f, args)))
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return self.parts
 
-    def sum(self, f: Callable, *args: Any) -> Any:
-        todo = self.map(f, *args)
-        return reduce(add, (todo._run(i) for i in range(len(self.folders))))
-
-    def zip(self, values: Sequence) -> DiskBlocks:
-        if len(values) != len(self.folders):
-            raise ValueError(f"{len(values)} values for {len(self.folders)} blocks")
-        return replace(self, steps=(*self.steps, (None, tuple(values))))
-
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Rows]:
-        for i in rng.permutation(len(self.folders)):
-            yield from self._run(i).batches(size, rng)
-
-    def _run(self, i: int) -> Any:
-        result: Any = read_shard(self.folders[i], self.classes)
-        for f, args in self.steps:
-            result = (result, args[i]) if f is None else f(result, *args)
-        return result
+    def _open(self, i: int) -> Rows:
+        return read_shard(self.parts[i], self.classes)
 
 
 def write_shards(
@@ -112,7 +95,8 @@ def open_shards(path: str | os.PathLike) -> DiskBlocks:
             "update tacit or write the shards again"
         )
     folders = tuple(path / f"{i:05d}" for i in range(n_shards))
-    return DiskBlocks(folders, None if classes is None else np.asarray(classes, dtype=str))
+    names = None if classes is None else np.asarray(classes, dtype=str)
+    return DiskBlocks(folders, classes=names)
 
 
 def read_shard(folder: Path, classes: np.ndarray | None = None) -> Rows:

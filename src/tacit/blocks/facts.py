@@ -16,7 +16,11 @@ __all__ = ["Facts", "facts"]
 
 @dataclass(frozen=True)
 class Facts:
-    """Sizes, kind of labels, float type, and a checksum by which a checkpoint knows its data."""
+    """Sizes, kind of labels, float type, and a checksum by which a checkpoint knows its data.
+
+    `n_entries` are the numbers of X that are stored and the labels that were said, together;
+    `n_blocks` the blocks that were added up.
+    """
 
     n_samples: int
     n_features: int
@@ -25,6 +29,8 @@ class Facts:
     dtype: str
     checksum: int
     classes: np.ndarray | None
+    n_entries: int = 0
+    n_blocks: int = 1
 
     def __add__(self, other: Facts) -> Facts:
         for name in ("n_features", "n_labels", "kind", "dtype"):
@@ -33,8 +39,8 @@ class Facts:
                     f"the blocks disagree on {name}: {getattr(self, name)} and "
                     f"{getattr(other, name)}; give them all the same"
                 )
-        total = self.n_samples + other.n_samples
-        return replace(self, n_samples=total, checksum=self.checksum + other.checksum)
+        sums = ("n_samples", "checksum", "n_entries", "n_blocks")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in sums})
 
 
 def facts(rows: Rows) -> Facts:
@@ -42,7 +48,10 @@ def facts(rows: Rows) -> Facts:
     X, labels = rows.X, rows.labels
     dtype = "float32" if X.dtype == np.float32 else "float64"
     n, d = X.shape
-    return Facts(n, d, labels.n_labels, labels.kind, dtype, _checksum(rows), labels.classes)
+    said = labels.positives.nnz + (0 if labels.observed is None else labels.observed.nnz)
+    entries = said + (X.nnz if sp.issparse(X) else X.size)
+    checksum, classes = _checksum(rows), labels.classes
+    return Facts(n, d, labels.n_labels, labels.kind, dtype, checksum, classes, entries)
 
 
 def _checksum(rows: Rows) -> int:

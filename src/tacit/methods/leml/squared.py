@@ -46,7 +46,7 @@ class CompleteSquared:
         self.problem, self.equations = problem, equations
 
     def start(self, rank: int, reg: float) -> State:
-        W = ridge_start(self.problem, self.equations, rank, reg)
+        W = ridge_start(self.problem, self.equations.rough(), rank, reg)
         return {"W": W, "H": self._solve_H(W, reg)[0]}
 
     def step(self, state: State, reg: float) -> tuple[State, float]:
