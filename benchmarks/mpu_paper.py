@@ -86,7 +86,7 @@ METHODS = {
     "MPU": Method(lambda seed: MPU(random_state=seed), said, "o-", "#1b6ca8"),
     "MPU-two": Method(lambda seed: MPU(levels=2, random_state=seed), said, "o:", "#1b6ca8"),
     "MPU-base": Method(lambda seed: MPU(levels=1, random_state=seed), said, "o--", "#1b6ca8"),
-    "Elkan08": Method(lambda seed: Elkan08(random_state=seed), said, "^-", "#3f8f5f"),
+    "Elkan08": Method(lambda seed: Elkan08(reg=1.0, random_state=seed), said, "^-", "#3f8f5f"),
     # Its λ is that of a regression for new rows, of no use here, and the shorter the larger λ is.
     "WELL": Method(lambda seed: WELL(reg=1e6), said, "D-", "#c98a1b"),
     "M3L-linear": Method(lambda seed: M3L(random_state=seed), no, "s-", "#b5482f"),

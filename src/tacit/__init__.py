@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tacit.methods import SEM as SEM
     from tacit.methods import FaIE as FaIE
     from tacit.methods import GenEML as GenEML
+    from tacit.methods import Tacit as Tacit
     from tacit.saved import load as load
     from tacit.saved import save as save
 
@@ -27,6 +28,7 @@ _HOMES = {
     "LEML": "tacit.methods",
     "MPU": "tacit.methods",
     "SEM": "tacit.methods",
+    "Tacit": "tacit.methods",
     "Labels": "tacit.labels",
     "TopK": "tacit.labels",
     "load": "tacit.saved",
@@ -40,6 +42,7 @@ __all__ = [
     "GenEML",
     "KernelFeatures",
     "Labels",
+    "Tacit",
     "TopK",
     "load",
     "save",

@@ -179,10 +179,11 @@ def _distances(b: Block, standard: Scaling, pairs: np.ndarray) -> _First:
 
 
 def _size(b: Block) -> tuple[int, int, int]:
-    """Rows, entries that are stored, and entries that there could be; less the constant's."""
+    """Rows, entries that are not 0, and entries that there could be; less the constant's."""
     n, width = b.X.shape
-    cells = n * (width - 1)
-    return n, b.X.nnz - n if isinstance(b.X, Sparse) else cells, cells
+    xp, *_ = _about(b.X)
+    numbers = b.X.data if isinstance(b.X, Sparse) else b.X
+    return n, int(xp.count_nonzero(numbers)) - n, n * (width - 1)
 
 
 def _about(X: Any) -> tuple[Any, Any, Any]:

@@ -21,17 +21,23 @@ BAD = {
     "fit rows.csv --features a --features b": "no finite number in row 1, counted from 0",
     "fit cut.csv --text about": "cut.csv, the row that begins in line 3",
     "fit short.csv --text about": "short.csv, line 3: expected 2 cells; got 1",
-    "fit wordless.csv --text about": "the text of wordless.csv cannot be learnt from",
+    "fit wordless.csv --text about --method leml": "the text of wordless.csv cannot be learnt from",
     "fit untagged.csv --text about": "no tag",
     "fit no_such_set": "there is no data set 'no_such_set'",
     "fit matrices --text about": "matrices is not a table, so it has no column 'about'",
     "fit notes.doc": "cannot tell the format of notes.doc",
     "fit rows.csv --text about --method lmel": "--method must be one of binaryrelevance, elkan08",
     "fit rows.csv --text about --method ridge --rank 3": "--rank is not for --method ridge",
-    "fit nan": "Input X contains NaN",  # and several lines more, from scikit-learn
-    "fit no.csv --text about --rank 0": 'rank must be an int of at least 1, or "auto"; got 0',
+    "fit no.csv --rank 50": "--rank is not for --method tacit, which has none; leave it out, or",
+    "fit no.csv --rank 5": "give another --method: faie, geneml, labelspacereduction, leml, nnml",
+    "fit no.csv --method leml --budget 9s": "--budget is not for --method leml, which has none",
+    "fit no.csv --budget soon": 'budget must be None, seconds, or such as "60s" or "5min"; got',
+    "fit no.csv --checkpoint state": "--checkpoint is not for --method tacit, which makes no",
+    "fit rows.csv --text about": "on at least 10 rows; rows.csv has 2: give more, or another",
+    "fit nan --method leml": "Input X contains NaN",  # and several lines more, from scikit-learn
+    "fit no.csv --method leml --rank 0": 'rank must be an int of at least 1, or "auto"; got 0',
     "fit rows.csv --text about --model matrices": "--model matrices is a folder",
-    "fit rows.csv --text about --checkpoint rows.csv": "rows.csv is damaged or was not written",
+    "fit rows.csv --text about --method leml --checkpoint rows.csv": "rows.csv is damaged or was",
     "predict no.tacit rows.csv": "there is no file no.tacit",
     "predict rows.csv rows.csv": "rows.csv is damaged or was not written by tacit",
     "predict text.tacit matrices": "matrices is not a table",
@@ -67,8 +73,8 @@ def here(tmp_path, monkeypatch):
     write_npz("matrices", X, np.eye(4, 2, dtype=int))
     write_npz("nan", X * np.float32(np.nan), np.eye(4, 2, dtype=int))
     write_npz("three", X, np.eye(4, 3, dtype=int))
-    fit = ["fit", "rows.csv", "--text", "about", "--model", "text.tacit", "--quiet"]
-    assert CliRunner().invoke(app, fit).exit_code == 0
+    fit = "fit rows.csv --text about --method leml --model text.tacit --quiet"
+    assert CliRunner().invoke(app, fit.split()).exit_code == 0
     model = tacit.LEML(rank=1).fit(X, np.eye(4, 2, dtype=int))
     tacit.save(model, "numbers.tacit")
     tacit.save(model, "hostile.tacit", extra={"columns": {"text": [["a"]]}})
@@ -102,7 +108,7 @@ def test_a_bug_is_not_taken_for_bad_input(here, monkeypatch):
 
 def test_names_from_a_file_cannot_command_the_terminal(here):
     Path("esc.csv").write_text("about,tags\nwind,\x1b[2Jx\nboat,y\n", encoding="utf-8")
-    fit = ["fit", "esc.csv", "--text", "about", "--quiet"]
+    fit = ["fit", "esc.csv", "--text", "about", "--method", "leml", "--quiet"]
     assert CliRunner().invoke(app, fit).exit_code == 0
     for args in (["predict", "esc.tacit", "esc.csv"], ["complete", "text.tacit", "esc.csv"]):
         done = CliRunner().invoke(app, args, color=False)

@@ -109,10 +109,12 @@ def test_forgotten_tags_are_the_first_completions(here, output):
     ]
 
 
-def test_completions_under_the_least_probability_are_dropped_and_no_others(fitted):
-    all_of_them = run_json("complete", "train.tacit", "train.csv")["completions"]
-    middle = all_of_them[len(all_of_them) // 2]["probability"]
-    kept = run_json("complete", "train.tacit", "train.csv", "--min-probability", middle)
+def test_completions_under_the_least_probability_are_dropped_and_no_others(here):
+    write_table("rows.csv", corpus(200, 0, forgotten=0.15)[0])
+    run("fit", "rows.csv", "--text", "about", "--labels", "kinds", "--quiet")
+    all_of_them = run_json("complete", "rows.tacit", "rows.csv")["completions"]
+    middle = np.unique([c["probability"] for c in all_of_them])[-2]
+    kept = run_json("complete", "rows.tacit", "rows.csv", "--min-probability", middle)
     assert kept["completions"] == [c for c in all_of_them if c["probability"] >= middle]
     assert 0 < kept["found"] < len(all_of_them)
 
@@ -123,7 +125,7 @@ def test_evaluate_agrees_with_scikit_learn(fitted):
         row["about"] = rows[-1]["about"]  # so that the figures are not all 1
     write_table("new.csv", rows)
     model = tacit.load("train.tacit")
-    scores = model.predict_proba([row["about"] for row in rows])
+    scores = model.decision_function([row["about"] for row in rows])
     truth = np.array([[name in row["kinds"] for name in model[-1].classes_] for row in rows])
     figures = run_json("evaluate", "train.tacit", "new.csv")
     assert figures["coverage"] == pytest.approx(coverage_error(truth, scores))
@@ -149,7 +151,7 @@ def test_predictions_written_are_those_of_the_library(fitted):
 
 def test_columns_of_numbers_give_a_model_of_features(here):
     write_table("n.csv", [{"a": i % 2, "b": 1 - i % 2, "tags": "ab"[i % 2]} for i in range(20)])
-    run("fit", "n.csv", "--features", "a", "--features", "b", "--reg", 0.1, "--quiet")
+    run("fit", "n.csv", "--features", "a", "--features", "b", "--quiet")
     found = run_json("predict", "n.tacit", "n.csv", "--k", 1)["predictions"]
     assert [f["labels"][0]["label"] for f in found] == ["ab"[i % 2] for i in range(20)]
 
@@ -174,7 +176,7 @@ def test_matrices_on_disk_and_data_sets_by_name_are_read(here, monkeypatch, data
     else:
         monkeypatch.setenv("TACIT_DATA", "sets")
         write_npz("sets/named", X, Y)
-    run("fit", data, "--model", "m.tacit", "--reg", 0.01, "--quiet")
+    run("fit", data, "--model", "m.tacit", "--quiet")
     figures = run_json("evaluate", "m.tacit", data)
     assert figures["rows"] == 40
     best = tacit.load("m.tacit").top_k(X, 1).indices[:, 0]
@@ -297,7 +299,7 @@ def test_labels_new_to_the_model_are_counted_in_one_line_and_ignored(fitted):
 
 def test_a_fit_resumed_from_its_checkpoint_gives_the_same_model(here):
     write_table("train.csv", corpus(60, 0)[0])
-    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--quiet")
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--method", "leml")
     run(*fit, "--model", "straight.tacit", "--max-iter", 4)
     run(*fit, "--model", "early.tacit", "--max-iter", 1, "--checkpoint", "state")
     run(*fit, "--model", "resumed.tacit", "--max-iter", 4, "--checkpoint", "state")
@@ -320,6 +322,26 @@ def test_without_json_a_person_is_told_what_was_done_and_what_comes_next(here):
     completed = run("complete", "train.tacit", "train.csv")
     assert "label that seems to be missing" in completed.stdout
     assert "P@5" in run("evaluate", "train.tacit", "train.csv").stdout
+
+
+def test_fit_tells_what_tacit_chose_and_the_model_file_keeps_it(here):
+    write_table("train.csv", corpus(60, 0)[0])
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds")
+    facts = run_json(*fit)
+    assert (facts["method"], facts["labels_kind"]) == ("Tacit", "positive-only")
+    assert facts["report"] == tacit.load("train.tacit")[-1].report_.as_dict()
+    shown = run(*fit).stdout
+    told = str(tacit.load("train.tacit")[-1].report_)
+    assert "".join(told.split()) in "".join(shown.replace("chosen", "").split())  # lines may wrap
+    assert run_json(*fit, "--method", "ridge")["report"] is None
+
+
+@pytest.mark.parametrize(("given", "meant"), [("0.001s", "0.001s"), ("1e-3", 0.001)])
+def test_a_budget_is_the_methods_and_ends_its_choosing(here, given, meant):
+    write_table("train.csv", corpus(60, 0)[0])
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--budget", given)
+    assert any("the budget is spent" in note for note in run_json(*fit)["report"]["notes"])
+    assert tacit.load("train.tacit")[-1].budget == meant
 
 
 def test_datasets_lists_names_and_sizes_and_a_damaged_one_hides_none(here, monkeypatch):
@@ -356,7 +378,7 @@ def test_the_installed_command_keeps_stdout_for_the_result(here):
     fit = ["fit", "train.csv", "--text", "about", "--labels", "kinds", "--json"]
     done = subprocess.run(command + fit, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["rows"] == 60
-    assert "LEML" in done.stderr  # the progress bar
+    assert "Tacit: ridge" in done.stderr  # what it says as it goes
     done = subprocess.run([*command, "fit", "no.csv"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "tacit: there is no file no.csv\n"

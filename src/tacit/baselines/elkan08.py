@@ -74,7 +74,7 @@ class Elkan08(MultiLabelEstimator):
     ----------
     variant : {"ratio", "weighted"}, default="ratio"
         Divide by c as in (1), or fit again with the weights (3).
-    reg : float, default=1.0
+    reg : float, default=0.3
         The weight λ.
     holdout : float, default=0.1
         The share of the rows that c is estimated on.
@@ -139,7 +139,7 @@ class Elkan08(MultiLabelEstimator):
         self,
         *,
         variant: Literal["ratio", "weighted"] = "ratio",
-        reg: float = 1.0,
+        reg: float = 0.3,
         holdout: float = 0.1,
         max_iter: int = 50,
         tol: float = 1e-4,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tacit.base import MultiLabelEstimator
     from tacit.cli.inputs import Rows
     from tacit.labels import Labels
+    from tacit.methods.tacit.report import Report
 
 __all__ = ["fit"]
 
@@ -38,20 +39,29 @@ def fit(
     model: Annotated[
         Path | None, typer.Option(help="Model file to write.", show_default="DATA.tacit, here")
     ] = None,
-    method: Annotated[str, typer.Option(help="Such as leml, ridge or popularity.")] = "leml",
+    method: Annotated[
+        str, typer.Option(help="tacit, which chooses for itself, or such as leml or ridge.")
+    ] = "tacit",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="About how long tacit may choose, such as 60s or 5min.", show_default="no limit"
+        ),
+    ] = None,
     rank: Annotated[
-        int | None, typer.Option(help="Latent dimensions.", show_default="the method's, 100")
+        int | None, typer.Option(help="Latent dimensions.", show_default="the method's")
     ] = None,
     reg: Annotated[
-        float | None, typer.Option(help="Regularisation λ.", show_default="the method's, 1")
+        float | None, typer.Option(help="Regularisation λ.", show_default="the method's")
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="Most passes.", show_default="the method's, 20")
+        int | None, typer.Option(help="Most passes.", show_default="the method's")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.", show_default="cpu")] = None,
-    seed: Annotated[int, typer.Option(help="What the first factors are drawn from.")] = 0,
+    seed: Annotated[int, typer.Option(help="What the method draws at random comes from it.")] = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File to keep the state of the fit in, and to resume from.")
+        Path | None,
+        typer.Option(help="File to keep the state between passes in, and to resume from."),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose/--quiet", help="Show progress.")] = True,
     as_json: AsJson = False,
@@ -65,10 +75,16 @@ def fit(
 
     target = _target(data, model)
     given = {"rank": rank, "reg": reg, "max_iter": max_iter, "device": device}
+    given["budget"] = _number_or_text(budget)
     estimator = _estimator(method, given, seed, verbose)
+    if checkpoint is not None and "max_iter" not in estimator.get_params():
+        raise ValueError(
+            f"--checkpoint is not for --method {method}, which makes no passes; leave it out"
+        )
     columns = Columns().given(text, features, labels, separator)
     with stage(f"reading {data}", verbose):
         rows = read_rows(data, columns, part="train")
+    _check_folds(estimator, rows)
     Y = rows.said()
     unsaid_is_no = Y.kind == "positive-only" and Y.kind not in estimator._kinds
     Y = Y.as_complete() if unsaid_is_no else Y
@@ -76,6 +92,7 @@ def fit(
     with stage(f"writing {target}", verbose):
         saved.save(_whole(vectoriser, estimator), target, extra=columns.as_extra())
 
+    report = getattr(estimator, "report_", None)  # Tacit's: what it chose, and why
     facts = {
         "model": str(target),
         "method": type(estimator).__name__,
@@ -86,11 +103,12 @@ def fit(
         "seconds": round(seconds, 3),
         "iterations": len(estimator.history_),
         "objective": float(estimator.history_[-1]) if estimator.history_ else None,
+        "report": None if report is None else report.as_dict(),
     }
     if as_json:
         print_json(facts)
     elif verbose:
-        _print_summary(facts, data, unsaid_is_no)
+        _print_summary(facts, data, unsaid_is_no, report)
 
 
 def _target(data: str, model: Path | None) -> Path:
@@ -111,13 +129,33 @@ def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> 
     has = estimator.get_params()
     for name, value in given.items():
         if value is not None and name not in has:
+            others = (other for other, made in classes.items() if name in made().get_params())
             raise ValueError(
-                f"--{name.replace('_', '-')} is not for --method {method}; leave it out"
+                f"--{name.replace('_', '-')} is not for --method {method}, which has none; leave "
+                f"it out, or give another --method: {', '.join(sorted(others))}"
             )
     wanted = {**given, "random_state": seed, "verbose": verbose}
     estimator.set_params(**{k: v for k, v in wanted.items() if k in has and v is not None})
     check_params(estimator)  # `fit` would, but only after a long file has been read
     return estimator
+
+
+def _number_or_text(budget: str | None) -> float | str | None:
+    """60 as seconds, "5min" as it is: whether it is a time at all is for the method to say."""
+    try:
+        return None if budget is None else float(budget)
+    except ValueError:
+        return budget
+
+
+def _check_folds(estimator: MultiLabelEstimator, rows: Rows) -> None:
+    from tacit import Tacit
+
+    if isinstance(estimator, Tacit) and len(rows) < 2 * estimator.cv:
+        raise ValueError(
+            f"--method tacit chooses by cross-validation, on at least {2 * estimator.cv} rows; "
+            f"{rows.name} has {len(rows)}: give more, or another --method such as ridge"
+        )
 
 
 def _learn(
@@ -155,7 +193,9 @@ def _whole(vectoriser: TfidfVectorizer | None, estimator: MultiLabelEstimator) -
     return Pipeline([("text", vectoriser), ("model", estimator)])
 
 
-def _print_summary(facts: dict[str, Any], data: str, unsaid_is_no: bool) -> None:
+def _print_summary(
+    facts: dict[str, Any], data: str, unsaid_is_no: bool, report: Report | None
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -166,6 +206,8 @@ def _print_summary(facts: dict[str, Any], data: str, unsaid_is_no: bool) -> None
         grid.add_row(name, f"{value:,}" if isinstance(value, int) else value)
     if unsaid_is_no:
         grid.add_row("", "unsaid tags are read as no")
+    for i, line in enumerate(str(report).splitlines() if report else ()):
+        grid.add_row("" if i else "chosen", cell(line))
     grid.add_row("seconds", f"{facts['seconds']:.1f}")
     if facts["objective"] is not None:
         passes = "1 pass" if facts["iterations"] == 1 else f"{facts['iterations']} passes"

@@ -79,7 +79,7 @@ class SEM(MultiLabelEstimator):
 
     Parameters
     ----------
-    rank : int, default=200
+    rank : int, default=100
         Length of the code σ(Wᵀx).
     head : {"softmax", "kernel"}, default="softmax"
         SEM, or SEM-K: a logistic model on random features of the code.
@@ -186,7 +186,7 @@ class SEM(MultiLabelEstimator):
 
     def __init__(
         self,
-        rank: int = 200,
+        rank: int = 100,
         *,
         head: Literal["softmax", "kernel"] = "softmax",
         beta: float | None = None,

@@ -59,7 +59,7 @@ def mpu(**settings: Any) -> Method:
 METHODS = {
     "MPU": mpu(),
     "MPU-base": mpu(levels=1),
-    "Elkan08": Method(lambda cell, trial: Elkan08(random_state=trial.seed)),
+    "Elkan08": Method(lambda cell, trial: Elkan08(reg=1.0, random_state=trial.seed)),
     # Its λ is that of a regression for new rows, of no use here, and the shorter the larger λ is.
     "WELL": Method(lambda cell, trial: Completing(WELL(reg=1e6), trial.X_test)),
     "M3L-linear": Method(lambda cell, trial: M3L(random_state=trial.seed), Labels.as_complete),

@@ -1,0 +1,299 @@
+"""The three levels of `Tacit`, and how each is judged: by what is said of rows it has not seen.
+
+Rows are dealt into K folds. For every choice below, the model of the other folds ranks the labels
+of a fold, and what counts is
+
+    gain = mean over rows of Σ_r [the label at rank r was said] / log₂(1 + r),   r = 1 … 5,      (1)
+
+which takes silence neither for yes nor for no: it lowers the gain of all choices alike.
+
+**Level 0** is ridge regression in which silent rows count little, and the prior is the data's own:
+
+    W = (XᵀVX + λ P)⁻¹ XᵀY,    P = (XᵀX / mean eigenvalue)^(-p),                                 (2)
+
+V = 1 where a row says something and w₀ where it says nothing. p = 0 is plain ridge; p > 0 trusts
+directions in which the features of *all* rows vary, so that rows without labels teach as well. With
+XᵀX = Q diag(g) Qᵀ and R = Q diag(g / mean g)^(p/2), it is plain ridge on the moments of X R.
+
+**Level 1** lets labels speak for each other: with S the scores of rows by models that have not seen
+them, ridge regression in label space, shrunk towards the identity,
+
+    B = (SᵀS + βI)⁻¹ (SᵀY + βI),    W ← W B.                                                     (3)
+
+SᵀS = Σ_k W₋ₖᵀ (XᵀX)ₖ W₋ₖ and SᵀY likewise: no score is formed. To judge β, two folds are left out,
+one for the scores that B learns from, one to be judged on: judged on scores that B has seen, the
+level looks worse than it is.
+
+**Level 2** fills in what was probably true, once, and fits again. With c = P(said | true) and s the
+score, which estimates P(said), P(true | unsaid) follows from Bayes' theorem,
+
+    ŷ = 1 where said, else (1 - c) s / (c (1 - s)), at most 1,                                   (4)
+
+and W is (2) for Ŷ in place of Y, with V = 1 and λ / 10, since every row now says something. Where
+labels are masked, c is the share of a label's entries that is known, and ŷ = s / c where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from tacit.backends import Array, Sparse
+from tacit.backends.block import Block, pieces
+from tacit.blocks import Blocks
+from tacit.moments import Moments
+from tacit.numerics import sigmoid
+
+__all__ = [
+    "EXPOSURES",
+    "SHRINKAGES",
+    "Fold",
+    "Folds",
+    "Links",
+    "Solution",
+    "gain",
+    "linked",
+    "ridge_in_labels",
+]
+
+SILENT_WEIGHT = 0.2
+LADDER = tuple(10.0 ** (j / 2) for j in range(-5, 6))
+START = 6  # on the ladder: λ = 3.2, the best single choice of plain ridge
+POWERS = (0.0, 1.0, 2.0)
+SHRINKAGES = (1.0, 3.0, 10.0)
+EXPOSURES = (0.4, 0.2, 0.1)
+DISCOUNTS = 1 / np.log2(np.arange(2, 7))
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some rows: where they are, their moments, and those with silent rows at little weight."""
+
+    blocks: Blocks
+    all: Moments
+    heard: Moments
+
+    @classmethod
+    def of(cls, blocks: Blocks, dtype: Any) -> Fold:
+        moments = Moments.of(blocks)
+        silent = blocks.sum(_silent)
+        heard = replace(moments, xx=moments.xx - (1 - SILENT_WEIGHT) * silent)
+        return cls(blocks, _in(moments, dtype), _in(heard, dtype))
+
+    def rotated(self, R: Array) -> Fold:
+        return replace(self, all=self.all.rotated(R), heard=self.heard.rotated(R))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights fitted to all rows, and to all but each fold, in the features X R."""
+
+    W: Array
+    without: tuple[Array, ...]
+
+
+class Folds:
+    """The rows in folds, in the features X R of (2)."""
+
+    def __init__(self, folds: list[Fold], R: Array | None = None):
+        self.folds, self.R = folds, R
+
+    def with_prior(self, power: float) -> Folds:
+        """The same rows where the prior of (2) is plain."""
+        if power == 0:
+            return self
+        g, Q = self._spectrum
+        R = Q * array_namespace(g).pow(g / array_namespace(g).mean(g), power / 2)
+        return Folds([fold.rotated(R) for fold in self.folds], R)
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        xx = self._total("all").xx
+        xp = array_namespace(xx)
+        g, Q = xp.linalg.eigh(xx)
+        return xp.clip(g, min=1e-9 * float(xp.max(g))), Q
+
+    def _total(self, which: str, without: tuple[int, ...] = ()) -> Moments:
+        parts = [getattr(f, which) for k, f in enumerate(self.folds) if k not in without]
+        return reduce(add, parts)
+
+    @cached_property
+    def _totals(self) -> dict[str, Moments]:
+        return {which: self._total(which) for which in ("all", "heard")}
+
+    def _rest(self, which: str, without: tuple[int, ...]) -> Moments:
+        rest = self._totals[which]
+        for k in without:
+            rest = rest - getattr(self.folds[k], which)
+        return rest
+
+    def back(self, W: Array) -> Array:
+        """Weights of the features X, from those of X R."""
+        return W if self.R is None else self.R @ W
+
+    def gain(self, without: tuple[Array, ...]) -> float:
+        """(1), each fold ranked by the weights that have not seen it."""
+        parts = [f.blocks.sum(gain, self.back(W)) for f, W in zip(self.folds, without)]
+        total, rows = (sum(column) for column in zip(*parts))
+        return 100 * total / max(rows, 1)
+
+    # Level 0
+
+    def level_0(self, step: int, judged: int | None = None) -> tuple[float, tuple[Array, ...]]:
+        """(2) without each fold, or each of the first `judged`, for a λ of the ladder; its gain."""
+        reg, folds = LADDER[step], range(len(self.folds) if judged is None else judged)
+        found = tuple(self._rest("heard", (k,)).ridge(reg) for k in folds)
+        return self.gain(found), found
+
+    def ridge_of_all(self, reg: float) -> Array:
+        return self._totals["heard"].ridge(reg)
+
+    # Level 1
+
+    def in_labels(self, found: Solution, reg: float) -> Iterator[tuple[float, Solution]]:
+        """(3) for each β; the weights of a fold learn from scores that have not seen it."""
+        every = [f.all.statistics(W) for f, W in zip(self.folds, found.without)]
+        whole = reduce(_both, every)
+        rest: list[Any] = [None] * len(self.folds)
+        for k in range(len(self.folds)):
+            for j in range(k):
+                W = self._rest("heard", (k, j)).ridge(reg)
+                for judged, scored in ((k, j), (j, k)):
+                    part = self.folds[scored].all.statistics(W)
+                    rest[judged] = part if rest[judged] is None else _both(rest[judged], part)
+        for beta in SHRINKAGES:
+            B = ridge_in_labels(whole[0], whole[1], beta)
+            pairs = zip(found.without, rest)
+            mixed = (W @ ridge_in_labels(YtS, StS, beta) for W, (YtS, StS) in pairs)
+            yield beta, Solution(found.W @ B, tuple(mixed))
+
+    # Level 2
+
+    def imputed(self, found: Solution, reg: float, exposure: Any) -> Solution:
+        """(4), and (2) again; of all rows, and of all but each fold."""
+        return Solution(
+            self._imputed(found.W, reg, exposure, ()),
+            tuple(self._imputed(W, reg, exposure, (k,)) for k, W in enumerate(found.without)),
+        )
+
+    def _imputed(self, W: Array, reg: float, exposure: Any, without: tuple[int, ...]) -> Array:
+        seen = [f for k, f in enumerate(self.folds) if k not in without]
+        weights = self.back(W)
+        xy = sum(f.blocks.sum(_filled_cross, weights, exposure) for f in seen)
+        xp = array_namespace(W)
+        xy = xp.astype(xy, W.dtype) if self.R is None else self.R.T @ xp.astype(xy, W.dtype)
+        return self._rest("all", without).regress(xy, reg / 10)
+
+
+def ridge_in_labels(YtS: Array, StS: Array, beta: float) -> Array:
+    """The B of (3)."""
+    xp = array_namespace(StS)
+    shrunk = beta * xp.eye(StS.shape[0], dtype=StS.dtype, device=StS.device)
+    return xp.linalg.solve(StS + shrunk, YtS.T + shrunk)
+
+
+def linked(YtS: Array, YtY: Array, reg: float) -> Array:
+    """Links between labels: what the others that were said of a row add to a label's score.
+
+    The A of zero diagonal that minimises ½‖Y - S - Y A‖² + ½λ‖A‖² (Steck 2019, of a residual): with
+    P = (YᵀY + λI)⁻¹ and C = YᵀY - YᵀS it is P (C - diag(γ)) for γ_j = (P C)_jj / P_jj.
+    """
+    xp = array_namespace(YtY)
+    P = xp.linalg.inv(YtY + reg * xp.eye(YtY.shape[0], dtype=YtY.dtype, device=YtY.device))
+    A = P @ (YtY - YtS)
+    A = A - P * (xp.linalg.diagonal(A) / xp.linalg.diagonal(P))
+    diagonal = xp.arange(A.shape[0], device=A.device)
+    A[diagonal, diagonal] = 0.0  # to rounding it is
+    return A
+
+
+@dataclass(frozen=True)
+class Links:
+    """The A of `linked`, and whether scores are logits: what it adds to are probabilities."""
+
+    A: Array
+    logistic: bool
+
+    def added(self, block: Block, S: Array) -> Array:
+        return (sigmoid(S) if self.logistic else S) + block.kernels.spmm(block.Y, self.A)
+
+
+def gain(
+    b: Block, W: Array, H: Array | None = None, links: Links | None = None
+) -> tuple[float, int]:
+    """The sum of (1) over some rows, and their number."""
+    total = 0.0
+    for _, S, said in scored(b, W, H, links):
+        best = b.kernels.top_k(S, None, min(5, S.shape[1]), None).indices
+        hit = np.take_along_axis(said, np.maximum(best, 0), axis=1) * (best >= 0)
+        total += float((hit * DISCOUNTS[: best.shape[1]]).sum())
+    return total, b.Y.shape[0]
+
+
+def scored(
+    b: Block, W: Array, H: Array | None = None, links: Links | None = None
+) -> Iterator[tuple[slice, Array, np.ndarray]]:
+    """Rows, their scores (-inf where nothing is known of a masked entry), and what was said."""
+    k, n_labels = b.kernels, b.Y.shape[1]
+    for rows in pieces(b, n_labels):
+        part = _some(b, rows)
+        S = part.project(W) if H is None else part.project(W) @ H.T
+        if links is not None:
+            S = links.added(part, S)
+        if b.omega is not None:
+            xp = array_namespace(S)
+            S = xp.where(k.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
+        yield rows, S, k.to_numpy(k.dense(b.Y, rows, S.dtype))
+
+
+def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
+    """XᵀŶ with Ŷ by (4)."""
+    k, n_labels, total = b.kernels, b.Y.shape[1], None
+    for rows in pieces(b, n_labels):
+        part = _some(b, rows)
+        S = part.project(W)
+        xp = array_namespace(S)
+        S, said = xp.clip(S, 0.0, 0.999), k.dense(b.Y, rows, S.dtype)
+        if b.omega is None:
+            filled = xp.clip(S * ((1 - exposure) / exposure) / (1 - S), 0.0, 1.0)
+        else:
+            known = k.dense(b.omega, rows, S.dtype)
+            filled = (1 - known) * xp.clip(S / exposure, 0.0, 1.0)
+        cross = part.project_t(xp.maximum(said, filled))
+        total = cross if total is None else total + cross
+    return total
+
+
+def _silent(b: Block) -> Array:
+    """XᵀX of the rows that say nothing."""
+    heard = b.Y if b.omega is None else b.omega
+    xp = array_namespace(heard.indptr)
+    silent = heard.indptr[1:] == heard.indptr[:-1]
+    if not bool(xp.any(silent)):
+        d = b.X.shape[1]
+        return xp.zeros((d, d), dtype=xp.float64, device=heard.indptr.device)
+    if isinstance(b.X, Sparse):
+        weight = xp.repeat(silent, b.X.indptr[1:] - b.X.indptr[:-1])
+        return b.kernels.cross(b.X, replace(b.X, data=b.X.data * xp.astype(weight, b.X.data.dtype)))
+    return b.kernels.cross(b.X, b.X * xp.astype(silent, b.X.dtype)[:, None])
+
+
+def _some(b: Block, rows: slice) -> Block:
+    """Some rows of a block, as far as scores need them."""
+    X = b.X.some(rows) if isinstance(b.X, Sparse) else b.X[rows]
+    return replace(b, X=X, Y=b.Y.some(rows))
+
+
+def _in(moments: Moments, dtype: Any) -> Moments:
+    cast = lambda a: a if a is None or isinstance(a, float) else array_namespace(a).astype(a, dtype)
+    return moments.each(cast)
+
+
+def _both(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    return a[0] + b[0], a[1] + b[1]

@@ -1,0 +1,528 @@
+"""The laws of Tacit: each level by its formula, what is kept and why, and probabilities."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import PLACES
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import fractional_matrix_power
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import ndcg_score
+from sklearn.preprocessing import StandardScaler
+
+import tacit.methods.tacit
+from tacit import LEML, Labels, Tacit, load
+from tacit.backends import Sparse
+from tacit.methods.tacit.levels import (
+    LADDER,
+    SHRINKAGES,
+    SILENT_WEIGHT,
+    Fold,
+    Folds,
+    Solution,
+    linked,
+    ridge_in_labels,
+)
+from tacit.scaling import Scaling
+
+REG = LADDER[5]
+PRIORS = pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+
+
+def data(n=60, d=6, n_labels=7, seed=0):
+    """Features, and labels that follow them; every row says something."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.linspace(0.5, 1.5, d)
+    Z = X @ rng.standard_normal((d, n_labels)) + rng.standard_normal((n, n_labels))
+    Y = (Z > 1.5).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    return X, Y
+
+
+def of_kind(kind, Y, share=0.7, seed=1):
+    """The labels Y as one of the three kinds."""
+    if kind != "masked":
+        return Labels.complete(Y) if kind == "complete" else Labels.positive_only(Y)
+    known = np.random.default_rng(seed).random(Y.shape) < share
+    return Labels.masked(Y * known, known)
+
+
+def in_folds(X, labels, cv=3, kind="none"):
+    """The rows in folds, and those of each fold in NumPy: X with the constant, said, known."""
+    model = Tacit(cv=cv)
+    problem = model._problem(*model._rows(X, labels))
+    scaling = Scaling.of(kind, problem.blocks, problem.rng)
+    parts = [problem.fold(k, cv).map(scaling) for k in range(cv)]
+    return Folds([Fold.of(part, np.float64) for part in parts]), [p.sum(laid_out) for p in parts]
+
+
+def laid_out(block):
+    X = block.X.scipy().toarray() if isinstance(block.X, Sparse) else block.X
+    said = block.Y.scipy().toarray().astype(float)
+    known = np.ones_like(said) if block.omega is None else block.omega.scipy().toarray()
+    return X, said, known.astype(bool)
+
+
+def stacked(parts, without=()):
+    left = [part for k, part in enumerate(parts) if k not in without]
+    return tuple(np.vstack(column) for column in zip(*left))
+
+
+def penalty(parts, power):
+    """P = (XᵀX / mean eigenvalue)^(-p), of all rows."""
+    X = stacked(parts)[0]
+    G = X.T @ X
+    return fractional_matrix_power(G / (np.trace(G) / len(G)), -power).real
+
+
+def by_formula(parts, reg, P, without=()):
+    """(2) of all folds but some."""
+    X, said, known = stacked(parts, without)
+    silent = ~said.any(axis=1) if known.all() else ~known.any(axis=1)
+    V = np.where(silent, SILENT_WEIGHT, 1.0)
+    return np.linalg.solve(X.T @ (V[:, None] * X) + reg * P, X.T @ said)
+
+
+def naive_gain(parts, weights):
+    """(1), row by row: unknown entries are not ranked."""
+    gains = []
+    for (X, said, known), W in zip(parts, weights):
+        for x, y, told in zip(X, said, known):
+            ranked = [j for j in np.argsort(-(x @ W), kind="stable") if told[j]]
+            gains.append(sum(y[j] / np.log2(2 + r) for r, j in enumerate(ranked[:5])))
+    return 100 * np.mean(gains)
+
+
+def chosen_reg(model):
+    """The λ that the report names, on the ladder."""
+    told = float(re.search(r"λ = ([\d.e+-]+)", model.report_.steps[0].choice)[1])
+    return min(LADDER, key=lambda reg: abs(np.log(reg / told)))
+
+
+# Level 0
+
+
+def test_level_0_is_scikit_learns_ridge_of_scaled_features_and_a_constant():
+    X, Y = data()
+    model = Tacit(levels=0, scaling="standard").fit(X, Y)
+    scaled = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
+    ridge = Ridge(alpha=chosen_reg(model), fit_intercept=False).fit(scaled, Y)
+    assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_that_say_nothing_weigh_little(form):
+    X, Y = data()
+    Y[::4] = 0
+    folds, parts = in_folds(form(X), Labels.positive_only(Y))
+    A, said, _ = stacked(parts)
+    weights = np.where(said.any(axis=1), 1.0, SILENT_WEIGHT)
+    ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
+    assert_allclose(folds.ridge_of_all(REG), ridge.coef_.T, atol=1e-9)
+
+
+def test_of_masked_labels_a_row_is_silent_where_nothing_is_known_of_it():
+    X, Y = data()
+    known = np.random.default_rng(0).random(Y.shape) < 0.5
+    known[::4] = False
+    folds, parts = in_folds(X, Labels.masked(Y * known, known))
+    A, said, told = stacked(parts)
+    weights = np.where(told.any(axis=1), 1.0, SILENT_WEIGHT)
+    ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
+    assert_allclose(folds.ridge_of_all(REG), ridge.coef_.T, atol=1e-9)
+
+
+@PRIORS
+def test_a_prior_of_the_datas_own_is_its_explicit_penalty(power):
+    X, Y = data()
+    Y[::4] = 0
+    folds, parts = in_folds(X, Labels.positive_only(Y))
+    folds = folds.with_prior(power)
+    wanted = by_formula(parts, REG, penalty(parts, power))
+    assert_allclose(folds.back(folds.ridge_of_all(REG)), wanted, atol=1e-8)
+
+
+@PRIORS
+@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+def test_the_gain_is_that_of_rows_ranked_one_by_one_by_models_of_the_other_folds(kind, power):
+    X, Y = data()
+    folds, parts = in_folds(X, of_kind(kind, Y))
+    got, without = folds.with_prior(power).level_0(5)
+    P = penalty(parts, power)
+    wanted = [by_formula(parts, REG, P, (k,)) for k in range(len(parts))]
+    for W, V in zip(without, wanted):
+        assert_allclose(folds.with_prior(power).back(W), V, atol=1e-8)
+    assert_allclose(got, naive_gain(parts, wanted))
+    first, without = folds.with_prior(power).level_0(5, judged=1)
+    assert len(without) == 1
+    assert_allclose(first, naive_gain(parts[:1], wanted))
+
+
+@pytest.mark.parametrize("judged", [3, 1])
+def test_the_lambda_of_level_0_is_the_best_of_its_neighbours_on_the_ladder(monkeypatch, judged):
+    """By all folds or, where solving takes long, by the first; the gain told is of all."""
+    if judged == 1:
+        monkeypatch.setattr(tacit.methods.tacit, "_LONG_SOLVE", 0)
+    X, Y = data(n=80, seed=3)
+    model = Tacit(levels=0, scaling="standard", cv=3).fit(X, Y)
+    _, parts = in_folds(X, Labels.positive_only(Y), kind="standard")
+    without = lambda reg: [by_formula(parts, reg, np.eye(7), (k,)) for k in range(3)]
+    gains = [naive_gain(parts[:judged], without(reg)) for reg in LADDER]
+    at = LADDER.index(chosen_reg(model))
+    assert gains[at] >= max(gains[max(at - 1, 0) : at + 2])
+    assert_allclose(model.report_.steps[0].gain, naive_gain(parts, without(LADDER[at])))
+
+
+# Level 1
+
+
+@PRIORS
+def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_row(power):
+    X, Y = data()
+    folds, parts = in_folds(X, Labels.positive_only(Y), cv=4)
+    P, K = penalty(parts, power), range(4)
+    folds = folds.with_prior(power)
+    found = Solution(folds.ridge_of_all(REG), folds.level_0(5)[1])
+
+    def stack(beta, without=()):
+        """B, learned from the scores of each fold by a model of neither it nor `without`."""
+        left = [k for k in K if k not in without]
+        S = np.vstack([parts[k][0] @ by_formula(parts, REG, P, (k, *without)) for k in left])
+        said = np.vstack([parts[k][1] for k in left])
+        shrunk = beta * np.eye(S.shape[1])
+        return np.linalg.solve(S.T @ S + shrunk, S.T @ said + shrunk)
+
+    tried = list(folds.in_labels(found, REG))
+    assert [beta for beta, _ in tried] == list(SHRINKAGES)
+    for beta, got in tried:
+        assert_allclose(folds.back(got.W), by_formula(parts, REG, P) @ stack(beta), atol=1e-8)
+        for k in K:
+            wanted = by_formula(parts, REG, P, (k,)) @ stack(beta, (k,))
+            assert_allclose(folds.back(got.without[k]), wanted, atol=1e-8)
+
+
+def test_infinite_shrinkage_leaves_the_weights_as_they_are():
+    rng = np.random.default_rng(0)
+    S, Y = rng.standard_normal((30, 5)), rng.random((30, 5)) < 0.4
+    assert_allclose(ridge_in_labels(Y.T @ S, S.T @ S, 1e12), np.eye(5), atol=1e-9)
+
+
+# Level 2
+
+
+@PRIORS
+@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+def test_level_2_is_ridge_of_labels_filled_in_one_by_one(kind, power):
+    X, Y = data()
+    folds, parts = in_folds(X, of_kind(kind, Y))
+    P, known = penalty(parts, power), stacked(parts)[2]
+    c = known.mean(axis=0) if kind == "masked" else np.full(Y.shape[1], 0.2)
+
+    def filled(W, without=()):
+        X, said, known = stacked(parts, without)
+        S, full = np.clip(X @ W, 0, 0.999), said.copy()
+        for i, j in np.ndindex(S.shape):
+            if kind == "positive-only" and not said[i, j]:
+                full[i, j] = min(1, (1 - c[j]) * S[i, j] / (c[j] * (1 - S[i, j])))
+            if kind == "masked" and not known[i, j]:
+                full[i, j] = min(1, S[i, j] / c[j])
+        return np.linalg.solve(X.T @ X + REG / 10 * P, X.T @ full)
+
+    folds = folds.with_prior(power)
+    found = Solution(folds.ridge_of_all(REG), folds.level_0(5)[1])
+    got = folds.imputed(found, REG, c if kind == "masked" else 0.2)
+    assert_allclose(folds.back(got.W), filled(folds.back(found.W)), atol=1e-8)
+    for k, W in enumerate(found.without):
+        assert_allclose(folds.back(got.without[k]), filled(folds.back(W), (k,)), atol=1e-8)
+
+
+def test_complete_labels_are_never_imputed():
+    X, Y = data()
+    report = Tacit(scaling="standard").fit(X, Labels.complete(Y)).report_
+    assert "imputation" not in [step.level for step in report.steps]
+    assert "imputation: not tried, since nothing is missing" in report.notes
+    hidden = Tacit(scaling="standard").fit(X, Labels.positive_only(Y)).report_
+    assert "imputation" in [step.level for step in hidden.steps]
+
+
+def test_mostly_unknown_labels_rank_better_than_with_unknown_taken_for_no():
+    """Some labels are hardly ever asked about: taken for no, they would come last."""
+    X, Y = data(n=1500, n_labels=12)
+    rng = np.random.default_rng(0)
+    known = rng.random(Y.shape) < np.linspace(0.03, 0.5, 12)
+    train = slice(1000)
+    told = Labels.masked((Y * known)[train], known[train])
+    fit = lambda labels: Tacit(scaling="standard").fit(X[train], labels)
+    score = lambda model: ndcg_score(Y[1000:], model.decision_function(X[1000:]), k=5)
+    assert score(fit(told)) > score(fit(told.as_complete())) + 0.02
+
+
+# What is kept, and what it costs
+
+
+PROBLEMS = [
+    ("positive-only", data(n=200, seed=4)),
+    ("masked", data(n=200, seed=5)),
+    ("complete", data(n=200, d=2, n_labels=20, seed=6)),
+]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Each problem at each level, without the logistic loss, which is judged on one fold only."""
+    fit = lambda levels, X, Y: Tacit(levels=levels, scaling="standard", cv=3).fit(X, Y)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tacit.methods.tacit, "_LOGISTIC_WORK", 0)
+        return [
+            [fit(levels, X, of_kind(kind, Y)) for levels in range(3)] for kind, (X, Y) in PROBLEMS
+        ]
+
+
+def of_levels(model):
+    """The steps but the last: links are of completion, and judged apart."""
+    *steps, last = model.report_.steps
+    assert last.level == "links"
+    return steps
+
+
+def test_a_level_is_kept_exactly_when_the_gain_rose(fitted):
+    told = set()
+    for models in fitted:
+        best = 0.0
+        for step in of_levels(models[2]):
+            assert step.before == best
+            best = step.gain if step.kept else best
+            told.add(step.kept or step.level)
+        for step in models[2].report_.steps:
+            assert step.kept == (step.gain > step.before)
+            assert ("left out" in str(step)) != step.kept
+    assert {True, "labels for each other", "imputation"} <= told  # both happen
+
+
+def test_levels_are_nested(fitted):
+    names = ["ridge", "labels for each other", "imputation"]
+    for models, (kind, (X, _)) in zip(fitted, PROBLEMS):
+        for levels, model in enumerate(models):
+            steps, n_steps = of_levels(model), min(levels + 1, 2 if kind == "complete" else 3)
+            assert [s.level for s in steps] == names[:n_steps]
+            if levels == 0:
+                continue
+            for a, b in zip(steps, of_levels(models[levels - 1])):
+                assert (a.choice, a.gain, a.kept) == (b.choice, b.gain, b.kept)
+            scores = [each.decision_function(X) for each in models[levels - 1 : levels + 1]]
+            assert np.array_equal(*scores) == (n_steps <= levels or not steps[-1].kept)
+
+
+def test_the_logistic_loss_is_scikit_learns_if_it_is_kept():
+    """Labels by a steep logistic rule of which nothing is missing: squared loss ranks worse."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5)) ** 3
+    Y = (X @ rng.standard_normal((5, 6)) + rng.logistic(size=(400, 6)) > 1).astype(int)
+    model = Tacit(scaling="standard").fit(X, Labels.complete(Y))
+    step = next(s for s in model.report_.steps if s.level == "logistic loss")
+    assert step.kept
+    A = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
+    reg = float(step.choice.removeprefix("λ = "))
+    for y, w in zip(Y.T, model.model_.W.T):
+        exact = LogisticRegression(C=1 / reg, fit_intercept=False, tol=1e-8, max_iter=1000)
+        at = lambda w, y=y: np.logaddexp(0, (1 - 2 * y) * (A @ w)).sum() + reg / 2 * (w @ w)
+        assert at(w) == pytest.approx(at(exact.fit(A, y).coef_[0]), rel=2e-3)
+
+
+def test_a_tiny_budget_still_fits_and_says_what_was_left_out():
+    X, Y = data()
+    model = Tacit(budget=1e-9).fit(sp.csr_array(X * (X > 0)), Y)
+    assert [step.level for step in model.report_.steps] == ["ridge"]
+    for level in ("labels for each other", "imputation", "links"):
+        assert f"{level}: not tried, since the budget is spent" in str(model.report_)
+    assert np.isfinite(model.decision_function(X * (X > 0))).all()
+
+
+@pytest.mark.parametrize("hour", [3600, np.int64(3600), "3600s", "60 min", "1h", "1.0h"])
+def test_an_ample_budget_changes_nothing(hour):
+    X, Y = data()
+    free, bound = (Tacit(scaling="standard", cv=2, budget=b).fit(X, Y) for b in (None, hour))
+    assert_array_equal(bound.decision_function(X), free.decision_function(X))
+    assert bound._clock.budget == 3600
+
+
+@pytest.mark.parametrize("budget", ["soon", -1, 0, "0s", True, float("nan"), "5", [60]])
+def test_a_bad_budget_is_one_clear_sentence(budget):
+    with pytest.raises(
+        ValueError, match=r"^Tacit: budget must be None, seconds, or such as .*; got"
+    ):
+        Tacit(budget=budget).fit(*data())
+
+
+def test_too_few_rows_for_the_folds_are_one_clear_sentence():
+    X, Y = data(n=9)
+    with pytest.raises(
+        ValueError, match=r"cv=5 folds need at least 10 rows; got n_samples = 9; give"
+    ):
+        Tacit().fit(X, Y)
+    Tacit(cv=4, scaling="standard").fit(X, Y)
+
+
+# Probabilities and completions
+
+
+def planted(c=0.3, n=3000, n_labels=10):
+    """Truth by informative features, of which a share c is said."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 8))
+    Z = 4 * (X @ rng.standard_normal((8, n_labels)) / np.sqrt(8) - 0.8)
+    truth = rng.random(Z.shape) < 1 / (1 + np.exp(-4 * Z))
+    return X, truth, truth & (rng.random(Z.shape) < c)
+
+
+def test_probabilities_are_monotone_in_the_score_and_nearer_to_the_truth():
+    X, truth, said = planted()
+    model = Tacit(scaling="standard").fit(X[:2000], Labels.positive_only(said[:2000]))
+    scores, p = model.decision_function(X[2000:]), model.predict_proba(X[2000:])
+    assert ((p >= 0) & (p <= 1)).all()
+    assert (np.diff(p.ravel()[np.argsort(scores.ravel())]) >= 0).all()
+    wrong = lambda q: np.mean((q - truth[2000:]) ** 2)
+    assert wrong(p) < 0.7 * wrong(scores.clip(0, 1))
+    assert 0.2 < model.exposure_ < 0.45
+    assert_allclose(model.predict_proba(X, what="said"), model.exposure_ * model.predict_proba(X))
+    with pytest.raises(ValueError, match=r"^what must be .* or .*; got 'maybe'$"):
+        model.predict_proba(X, what="maybe")
+
+
+@pytest.mark.parametrize("kind", ["complete", "masked"])
+def test_where_a_no_was_said_the_exposure_is_one(kind):
+    X, Y = data()
+    assert Tacit(scaling="standard").fit(X, of_kind(kind, Y)).exposure_ == 1
+
+
+def test_links_are_per_label_ridge_of_what_is_left_on_the_other_labels():
+    rng = np.random.default_rng(0)
+    Y, S = (rng.random((40, 6)) < 0.4).astype(float), rng.random((40, 6))
+    A = linked(Y.T @ S, Y.T @ Y, 3.0)
+    assert_array_equal(np.diag(A), 0)
+    for j in range(6):
+        others = np.arange(6) != j
+        ridge = Ridge(alpha=3.0, fit_intercept=False).fit(Y[:, others], Y[:, j] - S[:, j])
+        assert_allclose(A[others, j], ridge.coef_, atol=1e-10)
+
+
+def test_what_else_was_said_of_a_row_completes_it():
+    """Labels come in pairs that the features say nothing about."""
+    rng = np.random.default_rng(0)
+    n, pairs = 600, 10
+    twins = np.repeat(rng.random((n, pairs)) < 0.2, 2, axis=1)
+    said = twins & (rng.random(twins.shape) < 0.8)
+    X = rng.standard_normal((n, 4))
+    model = Tacit(scaling="standard").fit(X[:400], Labels.positive_only(said[:400]))
+    assert model.links_ is not None
+    hidden = [(i, j) for i in range(400, n) for j in np.flatnonzero(said[i]) if said[i, j ^ 1]]
+    place = {True: [], False: []}
+    for i, j in hidden[:100]:
+        left = said[i : i + 1].copy()
+        left[0, j] = False
+        for fold_in, ranks in place.items():
+            found = model.complete(X[i : i + 1], Labels.positive_only(left), k=20, fold_in=fold_in)
+            ranks.append(int(np.flatnonzero(found.label == j)[0]))
+    assert np.mean(place[True]) < 1 < 4 < np.mean(place[False])
+
+
+# Regimes, devices and files
+
+
+def test_conjugate_gradients_come_near_to_exact_ridge(monkeypatch):
+    monkeypatch.setattr(tacit.methods.tacit, "_EXACT_FEATURES", 5)
+    X, Y = data(n=200)
+    model = Tacit(scaling="standard").fit(X, Y)
+    assert "conjugate gradients" in model.report_.steps[0].choice
+    scaled = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
+    ridge = Ridge(alpha=chosen_reg(model), fit_intercept=False).fit(scaled, Y)
+    assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-2)
+
+
+def test_of_low_rank_it_is_leml_of_the_scaled_features(monkeypatch, tmp_path):
+    tight = dict(rank=3, max_iter=300, tol=1e-13)
+    monkeypatch.setattr(tacit.methods.tacit, "DENSE_LIMIT", 10)
+    monkeypatch.setattr(tacit.methods.tacit, "_LOW_RANK", tight)
+    X, Y = data(n=200)
+    labels = Labels.positive_only(Y)
+    model = Tacit(scaling="unit", random_state=0).fit(X, labels)
+    assert "LEML" in model.report_.steps[0].choice
+    leml = LEML(**tight, random_state=0).fit(X, labels)
+    assert_allclose(model.decision_function(X), leml.decision_function(X), atol=1e-3)
+    assert model.history_[-1] == pytest.approx(leml.history_[-1], rel=1e-5)
+    resumed = Tacit(scaling="unit", random_state=0).fit(X, labels, checkpoint=tmp_path / "state")
+    assert_array_equal(resumed.decision_function(X), model.decision_function(X))
+    same_after_loading(model, X, labels, tmp_path)
+
+
+@pytest.mark.parametrize("scaling", ["none", "unit", "idf", "standard", "fourier"])
+def test_a_loaded_model_predicts_completes_and_reports_the_same(monkeypatch, tmp_path, scaling):
+    learn = Scaling.of
+    few = lambda *args: learn(*args, n_components=30)
+    monkeypatch.setattr(tacit.methods.tacit.Scaling, "of", few)
+    X, Y = data()
+    labels = Labels.positive_only(Y)
+    same_after_loading(Tacit(scaling=scaling, cv=3).fit(abs(X), labels), abs(X), labels, tmp_path)
+
+
+def same_after_loading(model, X, labels, folder):
+    model.save(folder / "model.tacit")
+    loaded = load(folder / "model.tacit")
+    assert loaded.report_ == model.report_
+    assert str(loaded.report_) == str(model.report_)
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    for got, wanted in zip(loaded.complete(X, labels), model.complete(X, labels)):
+        assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("where", PLACES[2:])
+@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+def test_where_the_blocks_lie_changes_nothing(blocks_of, kind, where):
+    X, Y = data()
+    fit = lambda place: Tacit(scaling="standard", cv=3).fit(blocks_of(X, of_kind(kind, Y), place))
+    got, wanted = fit(where), fit("three blocks")
+    assert_allclose(got.predict_proba(X), wanted.predict_proba(X), atol=1e-8)
+    assert [s.gain for s in got.report_.steps] == pytest.approx(
+        [s.gain for s in wanted.report_.steps]
+    )
+
+
+@pytest.mark.parametrize("kind", ["positive-only", "complete", "masked"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_float32_stays_float32_on_every_device(device, kind, form):
+    X, Y = data(n=120)
+    labels, single = of_kind(kind, Y), form(X.astype(np.float32))
+    model = Tacit(scaling="unit", cv=3, device=device).fit(single, labels)
+    scores = model.decision_function(single)
+    assert scores.dtype == model.predict_proba(single).dtype == model.model_.W.dtype == np.float32
+    double = Tacit(scaling="unit", cv=3).fit(form(X), labels)
+    assert_allclose(scores, double.decision_function(form(X)), atol=1e-3)
+
+
+HARD = {
+    "one label": lambda X, Y: (X, Y[:, :1]),
+    "hardly anything said": lambda X, Y: (X, Y * (np.arange(len(Y)) == 0)[:, None]),
+    "all said": lambda X, Y: (X, 0 * Y + 1),
+    "a label nobody has": lambda X, Y: (X, Y * (np.arange(Y.shape[1]) != 2)),
+    "rows without features": lambda X, Y: (X * (np.arange(len(X)) % 2)[:, None], Y),
+    "one feature": lambda X, Y: (X[:, :1], Y),
+    "no feature varies": lambda X, Y: (0 * X + 1, Y),
+}
+
+
+@pytest.mark.parametrize("hard", HARD)
+@pytest.mark.parametrize("kind", ["positive-only", "complete", "masked"])
+@pytest.mark.parametrize("scaling", ["idf", "standard"])
+def test_hard_rows_do_no_harm(hard, kind, scaling):
+    X, Y = HARD[hard](*data())
+    labels = of_kind(kind, Y)
+    model = Tacit(scaling=scaling, cv=3).fit(sp.csr_array(abs(X)), labels)
+    p = model.predict_proba(abs(X))
+    assert p.shape == Y.shape
+    assert ((p >= 0) & (p <= 1)).all()
+    unsaid = ~(labels.positives if labels.observed is None else labels.observed).toarray()
+    found = model.complete(abs(X), labels, k=Y.shape[1])
+    assert len(found.row) == unsaid.sum()
+    assert ((found.probability >= 0) & (found.probability <= 1)).all()
