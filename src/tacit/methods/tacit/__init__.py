@@ -230,7 +230,7 @@ class Tacit(MultiLabelEstimator):
             rows = Folds([Fold.of(part, _like(problem)) for part in parts])
             step = START
             # Fourier features come with a prior of their own, and standardised ones want none.
-            sparse = kind in ("none", "unit", "idf") and problem.n_features <= _PRIOR_FEATURES
+            sparse = kind in ("none", "unit", "idf") and problem.n_features - 1 <= _PRIOR_FEATURES
             powers = POWERS if sparse else POWERS[:1]
             for power in powers:
                 folds = rows.with_prior(power)
