@@ -323,6 +323,9 @@ def test_streamed_blocks_need_room_for_one_of_them_only(monkeypatch):
     data = (X.nnz + Y.positives.nnz) * (16 + 4 * X.dtype.itemsize)
     model = LEML(rank=2, solver="cg", cg_tol=1e-10, cg_max_iter=500, random_state=0, tol=0)
     work = model._working_set(facts(Rows(X, Y))) * X.dtype.itemsize
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: int(data + 0.5 * work))
+    with pytest.raises(MemoryError, match="for factors and work"):
+        model.fit(X, Y)
     monkeypatch.setattr(NumpyBackend, "room", lambda self: int(work + 0.6 * data))
     with pytest.raises(MemoryError, match="StreamedBlocks"):
         model.fit(X, Y)
@@ -339,6 +342,7 @@ def test_draws_for_many_rows_repeat_some_with_random_signs(monkeypatch):
     found = task.normal(1000, 5)
     assert found.shape == (1000, 5)
     assert len(np.unique(np.abs(found[:, 0]))) == 40
+    assert len(np.unique(found[:, 0])) == 80, "with both signs"
     assert abs(found.mean()) < 0.1
     assert 0.8 < found.std() < 1.2
     assert np.abs(np.corrcoef(found.T) - np.eye(5)).max() < 0.5

@@ -199,9 +199,14 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         )
 
     def _working_set(self, known: Facts) -> int:
-        """How many numbers a fit holds at most beside the data: here, some factors and codes."""
-        rank = getattr(self, "rank", known.n_labels)
-        rank = known.n_labels if isinstance(rank, str) else min(rank, known.n_labels)
+        """How many numbers a fit holds at most beside the data: some factors, and codes.
+
+        Without a rank it is weights of every label, and no codes: scores go by some rows at a time.
+        """
+        rank = getattr(self, "rank", None)
+        if not isinstance(rank, int):  # none, or "auto"
+            return 10 * known.n_features * known.n_labels
+        rank = min(rank, known.n_labels)
         return rank * (10 * known.n_features + 6 * known.n_labels + 3 * known.n_samples)
 
     def _check_room(self, blocks: Blocks, known: Facts, backend: Backend) -> None:

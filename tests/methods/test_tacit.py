@@ -15,12 +15,15 @@ from sklearn.preprocessing import StandardScaler
 import tacit.methods.tacit
 from tacit import LEML, Labels, Tacit, load
 from tacit.backends import Sparse
+from tacit.backends.block import Placement, place
+from tacit.blocks import Rows
 from tacit.methods.tacit.levels import (
     LADDER,
     SHRINKAGES,
     SILENT_WEIGHT,
     Fold,
     Folds,
+    Links,
     Solution,
     linked,
     ridge_in_labels,
@@ -526,3 +529,13 @@ def test_hard_rows_do_no_harm(hard, kind, scaling):
     found = model.complete(abs(X), labels, k=Y.shape[1])
     assert len(found.row) == unsaid.sum()
     assert ((found.probability >= 0) & (found.probability <= 1)).all()
+
+
+def test_links_add_to_probabilities_where_scores_are_logits(backend):
+    rng = np.random.default_rng(0)
+    Y, S, A = rng.random((6, 4)) < 0.4, rng.standard_normal((6, 4)), rng.standard_normal((4, 4))
+    rows = Rows(np.ones((6, 1)), Labels.positive_only(Y))
+    block = place(rows, Placement(backend, "float64", None, True))
+    for logistic, base in ((False, S), (True, 1 / (1 + np.exp(-S)))):
+        found = Links(backend.asarray(A), logistic).added(block, backend.asarray(S))
+        assert_allclose(backend.to_numpy(found), base + Y @ A)

@@ -7,7 +7,7 @@ of W.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 from operator import add
@@ -66,6 +66,21 @@ class Block:
         parts = (self.X, *self.more)
         ends = accumulate(part.shape[1] for part in parts)
         return [(part, slice(end - part.shape[1], end)) for part, end in zip(parts, ends)]
+
+    def some(self, rows: slice) -> Block:
+        """Some consecutive rows: their features and positives, but nothing of Ω."""
+        cut = lambda part: part.some(rows) if isinstance(part, Sparse) else part[rows]
+        return replace(
+            self, X=cut(self.X), Y=cut(self.Y), omega=None, y=None, more=tuple(map(cut, self.more))
+        )
+
+    def weighted(self, weights: Array) -> Block:
+        """The same with each row of X multiplied by its weight."""
+        xp = array_namespace(weights)
+        if not isinstance(self.X, Sparse):
+            return replace(self, X=self.X * xp.astype(weights, self.X.dtype)[:, None])
+        each = xp.repeat(xp.astype(weights, self.X.data.dtype), xp.diff(self.X.indptr))
+        return replace(self, X=replace(self.X, data=self.X.data * each))
 
     def project(self, W: Array) -> Array:
         """[X, more] W."""

@@ -12,7 +12,7 @@ rows, such as those of a frequent feature in the transpose, are shared out by th
 sums of a row that has several segments meet in atomic additions.
 
 On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library's product with
-the transpose takes two to three times as long; `benchmarks/gpu.py` measures it.
+the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ __all__ = ["Segments", "dots", "gather_sum", "segments"]
 
 _LONGEST = 256  # entries that one program adds up
 _COLUMNS = 128  # of B, at a time: one warp, four numbers a thread
-_TILE = (
-    2**15
-)  # rows of B: 16 MiB of `_COLUMNS` float32, well inside the cache of a data centre's GPU
-_SMALL = 2**20  # entries
+_TILE = 2**15  # rows of B: 16 MiB of `_COLUMNS` float32, well inside a large GPU's cache
+_SMALL = 2**20  # entries, below which every row is a segment
 _HOT = 0.75  # share of entries in as many columns as a tile has, from which the cache holds them
 
 

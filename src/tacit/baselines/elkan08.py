@@ -47,7 +47,7 @@ from typing import Any, Literal
 import numpy as np
 from array_api_compat import array_namespace
 
-from tacit.backends import Array, Sparse
+from tacit.backends import Array
 from tacit.backends.block import Block, pieces
 from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.blocks import Blocks
@@ -242,11 +242,7 @@ def _with_held(b: Block, r: Array, share: float) -> tuple[Block, Array]:
 def _without(part: tuple[Block, Array]) -> Block:
     """The block with zeros for features in the rows of H: they cost log 2, and teach nothing."""
     b, held = part
-    xp = array_namespace(held)
-    keep = xp.astype(~held, b.X.data.dtype if isinstance(b.X, Sparse) else b.X.dtype)
-    if not isinstance(b.X, Sparse):
-        return replace(b, X=b.X * keep)
-    return replace(b, X=replace(b.X, data=b.X.data * xp.repeat(keep[:, 0], xp.diff(b.X.indptr))))
+    return b.weighted(~held[:, 0])
 
 
 def _said_where_held(part: tuple[Block, Array], Z: Array) -> HeldOut:
@@ -255,8 +251,7 @@ def _said_where_held(part: tuple[Block, Array], Z: Array) -> HeldOut:
     numbers = b.kernels.to_numpy
     Y, kept, sums = b.Y.scipy(), numbers(held)[:, 0], []
     for rows in pieces(b, Z.shape[1]):
-        X = b.X.some(rows) if isinstance(b.X, Sparse) else b.X[rows]
-        g = numbers(sigmoid(b.kernels.spmm(X, Z)))
+        g = numbers(sigmoid(b.some(rows).project(Z)))
         sums.append(HeldOut.of(Y[rows][kept[rows]], g[kept[rows]]))
     return reduce(add, sums)
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -73,8 +71,7 @@ def residual(W: Array, b: Block, c: Array) -> tuple[Array, float]:
     none = xp.zeros(max(n, n_labels), dtype=W.dtype, device=W.device)
 
     def piece(rows: slice) -> tuple[Array, float]:
-        some = lambda part: part.some(rows) if isinstance(part, Sparse) else part[rows]
-        F = reduce(add, (b.kernels.spmm(some(part), W[at]) for part, at in b.features()))
+        F = b.some(rows).project(W)
         found = b.kernels.exposed(F, c, S, y, rows, none[: F.shape[0]], none[:n_labels])
         return -found.residual, -float(xp.sum(found.rows[0], dtype=xp.float64))
 

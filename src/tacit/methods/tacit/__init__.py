@@ -53,8 +53,9 @@ from tacit.methods.tacit.levels import (
     Solution,
     gain,
     linked,
+    mean_gain,
     scored,
-)  # fmt: skip
+)
 from tacit.methods.tacit.report import Report, Step
 from tacit.models import LowRank
 from tacit.models.columns import label_groups, newton_pass
@@ -190,7 +191,7 @@ class Tacit(MultiLabelEstimator):
                 f"Tacit: cv={self.cv} folds need at least {2 * self.cv} rows; got n_samples = "
                 f"{problem.n_samples}; give more rows, or a smaller cv"
             )
-        self.report_, self._clock = Report(), Clock(_seconds(self.budget))
+        self.report_, self._clock = Report(), Clock(_seconds(self.budget) or 0.0)
         self.logistic_ = 0
         size = problem.n_features * problem.n_labels
         if problem.n_features <= _EXACT_FEATURES and size <= DENSE_LIMIT:
@@ -286,11 +287,11 @@ class Tacit(MultiLabelEstimator):
     ) -> tuple[Held, Array]:
         """The weights of the logistic loss, if they rank one fold better than those that are."""
         fold, parts = problem.fold(0, self.cv, inside=False), self._held(problem, scaling)
-        before = _mean([part.sum(gain, held[0][1]) for part in parts])
+        before = mean_gain([part.sum(gain, held[0][1]) for part in parts])
         tried = {}
         for reg in _LOGISTIC:
             Z = self._newton(problem, fold.map(scaling), reg, W)
-            tried[reg] = _mean([part.sum(gain, Z) for part in parts]), Z
+            tried[reg] = mean_gain([part.sum(gain, Z) for part in parts]), Z
             if self._clock.over():
                 break
         reg = max(tried, key=lambda reg: tried[reg][0])
@@ -310,7 +311,7 @@ class Tacit(MultiLabelEstimator):
         return newton_pass(blocks, lambda labels: Logistic(), reg, start, groups, tol=1e-3)[0]
 
     def _worth(self, level: str, why_not: str) -> bool:
-        """Whether there is a reason, or no time, to try a level."""
+        """Whether to try a level; if there is a reason not to, or no time, the report says so."""
         why_not = why_not or ("the budget is spent" if self._clock.over() else "")
         if why_not:
             self.report_.notes.append(f"{level}: not tried, since {why_not}")
@@ -352,7 +353,7 @@ class Tacit(MultiLabelEstimator):
 
             def at(j: int, rest=rest, held=held, last=last) -> tuple[float, Array]:
                 last[0] = rest.regress(rest.xy, LADDER[j], last[0])
-                return _mean([part.sum(gain, last[0]) for part in held]), last[0]
+                return mean_gain([part.sum(gain, last[0]) for part in held]), last[0]
 
             found, step = _climb(at, START, self._clock.over)
             if found[0] > best[0]:
@@ -384,7 +385,7 @@ class Tacit(MultiLabelEstimator):
         model = self._leml(method, problem, problem.fold(0, self.cv, inside=False).map(scaling))
         W, H = (problem.backend.asarray(factor) for factor in (model.W, model.H))
         held = self._held(problem, scaling)
-        top = _mean([part.sum(gain, W, H) for part in held])
+        top = mean_gain([part.sum(gain, W, H) for part in held])
         choice = f"{kind} features, LEML of rank {method.rank_}"
         self._tell(Step("low rank", choice, top, 0.0, True, self._clock.lap()))
         self._calibrate(problem, [(part, W) for part in held], H)
@@ -425,7 +426,7 @@ class Tacit(MultiLabelEstimator):
         parts = [blocks.sum(_label_statistics, W, logistic) for blocks, W in held]
         links_of = lambda YtS, YtY, reg: Links(linked(YtS, YtY, reg), logistic)
         YtS, YtY = (sum(part[i] for part in parts) for i in (0, 1))
-        judge = lambda links: _mean(
+        judge = lambda links: mean_gain(
             [blocks.sum(gain, W, None, A) for (blocks, W), A in zip(held, links)]
         )
         before = judge([None] * len(held))
@@ -504,12 +505,12 @@ class Tacit(MultiLabelEstimator):
 class Clock:
     """The time since the start, since the last lap, and whether a budget is spent."""
 
-    def __init__(self, budget: float | None):
+    def __init__(self, budget: float):
         self.begun = self.last = time.perf_counter()
         self.budget = budget
 
     def over(self) -> bool:
-        return self.budget is not None and time.perf_counter() - self.begun > self.budget
+        return time.perf_counter() - self.begun > self.budget
 
     def lap(self) -> float:
         last, self.last = self.last, time.perf_counter()
@@ -526,9 +527,7 @@ def _seconds(budget: Any) -> float | None:
     return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] or None if found else None
 
 
-def _climb(
-    at: Callable[[int], tuple], step: int, over: Callable[[], bool] = lambda: False
-) -> tuple[tuple, int]:
+def _climb(at: Callable[[int], tuple], step: int, over: Callable[[], bool]) -> tuple[tuple, int]:
     """The best of `at` on the ladder of λ, uphill from `step`."""
     best = at(step)
     for way in (1, -1):
@@ -543,12 +542,6 @@ def _climb(
 def _too_many(problem: Problem) -> str:
     most = f"there are more than {_EXACT_LABELS:,} labels"
     return most if problem.n_labels > _EXACT_LABELS else ""
-
-
-def _mean(sums: list[tuple[float, int]]) -> float:
-    """100 times the mean gain of rows, of their sums."""
-    total, rows = (sum(column) for column in zip(*sums))
-    return 100 * total / max(rows, 1)
 
 
 def _sampled(
@@ -574,17 +567,16 @@ def _entries(
     b: Block, W: Array, H: Array | None, links: Links | None, most: int
 ) -> tuple[_Flat, _Flat]:
     parts, left = [], most
-    for _, S, said in scored(b, W, H, links):
-        S = b.kernels.to_numpy(S).astype(np.float32)
+    for part, S in scored(b, W, H, links):
         rows = slice(max(1, left // S.shape[1]))
-        known = np.isfinite(S[rows])
-        parts.append((S[rows][known], said[rows][known] > 0))
-        left -= S[rows].size
+        S, said = b.kernels.to_numpy(S[rows]).astype(np.float32), part.Y.scipy()[rows].toarray()
+        known = np.isfinite(S)
+        parts.append((S[known], said[known]))
+        left -= S.size
         if left <= 0:
             break
-    return _Flat(np.concatenate([p[0] for p in parts])), _Flat(
-        np.concatenate([p[1] for p in parts])
-    )
+    scores, said = (np.concatenate(arrays) for arrays in zip(*parts))
+    return _Flat(scores), _Flat(said)
 
 
 def _label_statistics(b: Block, W: Array, logistic: bool) -> tuple[Array, Array]:

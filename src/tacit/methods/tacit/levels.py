@@ -44,9 +44,10 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from tacit.backends import Array, Sparse
+from tacit.backends import Array
 from tacit.backends.block import Block, pieces
 from tacit.blocks import Blocks
+from tacit.metrics.top import contains
 from tacit.moments import Moments
 from tacit.numerics import sigmoid
 
@@ -59,6 +60,7 @@ __all__ = [
     "Solution",
     "gain",
     "linked",
+    "mean_gain",
     "ridge_in_labels",
 ]
 
@@ -81,13 +83,15 @@ class Fold:
 
     @classmethod
     def of(cls, blocks: Blocks, dtype: Any) -> Fold:
-        moments = Moments.of(blocks)
-        silent = blocks.sum(_silent)
-        heard = replace(moments, xx=moments.xx - (1 - SILENT_WEIGHT) * silent)
-        return cls(blocks, _in(moments, dtype), _in(heard, dtype))
+        sums = Moments.of(blocks, label_gram=False)  # in float64; what follows, in `dtype`
+        heard = sums.xx - (1 - SILENT_WEIGHT) * blocks.sum(_silent)
+        cast = lambda a: array_namespace(a).astype(a, dtype) if hasattr(a, "dtype") else a
+        moments = sums.each(cast)
+        return cls(blocks, moments, replace(moments, xx=cast(heard)))
 
     def rotated(self, R: Array) -> Fold:
-        return replace(self, all=self.all.rotated(R), heard=self.heard.rotated(R))
+        moments = self.all.rotated(R)
+        return Fold(self.blocks, moments, replace(moments, xx=R.T @ (self.heard.xx @ R)))
 
 
 @dataclass(frozen=True)
@@ -114,18 +118,15 @@ class Folds:
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
-        xx = self._total("all").xx
+        xx = self._totals["all"].xx
         xp = array_namespace(xx)
         g, Q = xp.linalg.eigh(xx)
         return xp.clip(g, min=1e-9 * float(xp.max(g))), Q
 
-    def _total(self, which: str, without: tuple[int, ...] = ()) -> Moments:
-        parts = [getattr(f, which) for k, f in enumerate(self.folds) if k not in without]
-        return reduce(add, parts)
-
     @cached_property
     def _totals(self) -> dict[str, Moments]:
-        return {which: self._total(which) for which in ("all", "heard")}
+        total = lambda which: reduce(add, (getattr(fold, which) for fold in self.folds))
+        return {which: total(which) for which in ("all", "heard")}
 
     def _rest(self, which: str, without: tuple[int, ...]) -> Moments:
         rest = self._totals[which]
@@ -139,9 +140,7 @@ class Folds:
 
     def gain(self, without: tuple[Array, ...]) -> float:
         """(1), each fold ranked by the weights that have not seen it."""
-        parts = [f.blocks.sum(gain, self.back(W)) for f, W in zip(self.folds, without)]
-        total, rows = (sum(column) for column in zip(*parts))
-        return 100 * total / max(rows, 1)
+        return mean_gain([f.blocks.sum(gain, self.back(W)) for f, W in zip(self.folds, without)])
 
     # Level 0
 
@@ -229,34 +228,39 @@ def gain(
 ) -> tuple[float, int]:
     """The sum of (1) over some rows, and their number."""
     total = 0.0
-    for _, S, said in scored(b, W, H, links):
-        best = b.kernels.top_k(S, None, min(5, S.shape[1]), None).indices
-        hit = np.take_along_axis(said, np.maximum(best, 0), axis=1) * (best >= 0)
+    for part, S in scored(b, W, H, links):
+        best = b.kernels.top_k(S, None, 5, None).indices
+        hit = contains(part.Y.scipy(), best)
         total += float((hit * DISCOUNTS[: best.shape[1]]).sum())
     return total, b.Y.shape[0]
 
 
+def mean_gain(sums: list[tuple[float, int]]) -> float:
+    """100 times (1), of the sums that `gain` gives."""
+    total, rows = (sum(column) for column in zip(*sums))
+    return 100 * total / max(rows, 1)
+
+
 def scored(
     b: Block, W: Array, H: Array | None = None, links: Links | None = None
-) -> Iterator[tuple[slice, Array, np.ndarray]]:
-    """Rows, their scores (-inf where nothing is known of a masked entry), and what was said."""
-    k, n_labels = b.kernels, b.Y.shape[1]
-    for rows in pieces(b, n_labels):
-        part = _some(b, rows)
+) -> Iterator[tuple[Block, Array]]:
+    """Some rows after the other, and their scores: -inf where a masked entry is not known."""
+    for rows in pieces(b, b.Y.shape[1]):
+        part = b.some(rows)
         S = part.project(W) if H is None else part.project(W) @ H.T
         if links is not None:
             S = links.added(part, S)
         if b.omega is not None:
             xp = array_namespace(S)
-            S = xp.where(k.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
-        yield rows, S, k.to_numpy(k.dense(b.Y, rows, S.dtype))
+            S = xp.where(b.kernels.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
+        yield part, S
 
 
 def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
     """XᵀŶ with Ŷ by (4)."""
     k, n_labels, total = b.kernels, b.Y.shape[1], None
     for rows in pieces(b, n_labels):
-        part = _some(b, rows)
+        part = b.some(rows)
         S = part.project(W)
         xp = array_namespace(S)
         S, said = xp.clip(S, 0.0, 0.999), k.dense(b.Y, rows, S.dtype)
@@ -278,21 +282,7 @@ def _silent(b: Block) -> Array:
     if not bool(xp.any(silent)):
         d = b.X.shape[1]
         return xp.zeros((d, d), dtype=xp.float64, device=heard.indptr.device)
-    if isinstance(b.X, Sparse):
-        weight = xp.repeat(silent, b.X.indptr[1:] - b.X.indptr[:-1])
-        return b.kernels.cross(b.X, replace(b.X, data=b.X.data * xp.astype(weight, b.X.data.dtype)))
-    return b.kernels.cross(b.X, b.X * xp.astype(silent, b.X.dtype)[:, None])
-
-
-def _some(b: Block, rows: slice) -> Block:
-    """Some rows of a block, as far as scores need them."""
-    X = b.X.some(rows) if isinstance(b.X, Sparse) else b.X[rows]
-    return replace(b, X=X, Y=b.Y.some(rows))
-
-
-def _in(moments: Moments, dtype: Any) -> Moments:
-    cast = lambda a: a if a is None or isinstance(a, float) else array_namespace(a).astype(a, dtype)
-    return moments.each(cast)
+    return b.kernels.cross(b.X, b.weighted(silent).X)
 
 
 def _both(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
