@@ -110,8 +110,8 @@ class Problem:
         """The rows in random mini-batches, once each."""
         return self._batches(size, seed)
 
-    def fold(self, fold: int, cv: int, *, inside: bool = True) -> Blocks:
-        """The rows of one of `cv` folds, or all others; always dealt alike."""
+    def fold(self, fold: int | tuple[int, ...], cv: int, *, inside: bool = True) -> Blocks:
+        """The rows of one or more of `cv` folds, or all others; always dealt alike."""
         return self._fold(fold, cv, inside)
 
     def descend(
@@ -133,6 +133,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     # "d" is the number of weights a code has, "L" that of labels, and "*" any number.
     _learned: ClassVar[tuple[str, ...]] = ()
     _arrays: ClassVar[dict[str, tuple[str | int, ...]]] = {}
+    _integers: ClassVar[tuple[str, ...]] = ()  # those of `_arrays` that count or point
 
     @property
     def _in_batches(self) -> bool:
@@ -179,8 +180,9 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise ValueError(_wrong_kind(type(self).__name__, known.kind, self._kinds))
         placement = self._placement(known.dtype)
         self._check_room(blocks, known, placement.backend)
+        placed = blocks.map(place, placement)
         return Problem(
-            blocks=blocks.map(place, placement),
+            blocks=placed,
             kind=known.kind,
             n_samples=known.n_samples,
             n_features=known.n_features + self.fit_intercept,
@@ -193,9 +195,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 self, placement.backend, start, step, resume, until
             ),
             _fold=lambda *which: blocks.map(rows_of_fold, *which).map(place, placement),
-            _batches=lambda size, seed: (
-                place(rows, placement) for rows in blocks.batches(size, np.random.default_rng(seed))
-            ),
+            _batches=lambda size, seed: placed.batches(size, np.random.default_rng(seed)),
         )
 
     def _working_set(self, known: Facts) -> int:
@@ -419,8 +419,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_features, n_labels = header["n_features"], header["n_labels"]
         if not all(an_int(at_least=1)[0](size) for size in (n_features, n_labels, W.size)):
             raise ValueError(f"it is of {n_features!r} features and {n_labels!r} labels")
-        if any(a.dtype not in _FLOATS for a in arrays.values()):
-            raise ValueError("its arrays are not of floating point")
+        for name, each in arrays.items():
+            fits = each.dtype.kind == "i" if name in self._integers else each.dtype in _FLOATS
+            if not fits:
+                raise ValueError(f"its {name} is of {each.dtype}")
         for name, shape in self._arrays.items():
             array, sizes = arrays.get(name), {"d": W.shape[0], "L": n_labels, "*": None}
             expected = [sizes[size] if isinstance(size, str) else size for size in shape]

@@ -39,6 +39,7 @@ __all__ = ["Equations", "Moments", "Products"]
 
 
 _ROUGH = 4  # conjugate gradient steps of a start: the next pass solves for its W again anyway
+_LAID_OUT = 2**28  # scores at a time
 
 
 class Equations(Protocol):
@@ -266,4 +267,9 @@ def _statistics(b: Block, W: Array) -> tuple[Array, Array]:
 
 
 def _gram(b: Block, V: Array) -> Array:
-    return b.project_t(b.project(V))
+    """XᵀXV, some columns at a time where XV would be large."""
+    width = max(1, _LAID_OUT // max(1, b.Y.shape[0]))
+    if V.shape[1] <= width:
+        return b.project_t(b.project(V))
+    parts = [V[:, i : i + width] for i in range(0, V.shape[1], width)]
+    return array_namespace(V).concat([b.project_t(b.project(part)) for part in parts], axis=1)

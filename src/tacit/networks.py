@@ -90,12 +90,12 @@ class Network:
         state = {name: xp.asarray(value, copy=True) for name, value in state.items()}
         loss = 0.0
         for b in batches:
-            loss += self.update(state, b, frequency, rng)
-        return state, loss
+            loss += self.update(state, b, frequency, rng)  # on the device until here
+        return state, float(loss)
 
     def update(
         self, state: State, b: Block, frequency: np.ndarray, rng: np.random.Generator
-    ) -> float:
+    ) -> Array:
         """Change `state` by a batch, and return the loss of the batch before that."""
         # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
         [loss] = b.kernels.over(lambda b: self._updated(state, b, frequency, rng), [b])
@@ -103,7 +103,7 @@ class Network:
 
     def _updated(
         self, state: State, b: Block, frequency: np.ndarray, rng: np.random.Generator
-    ) -> float:
+    ) -> Array:
         labels, keep = self._labels(b, frequency, rng), self._keep(b, state, rng)
         U, slope = self._hidden(b, state, keep)
         seen = _seen(state, labels)
@@ -125,7 +125,7 @@ class Network:
         U, _ = self._hidden(b, state, None)
         every = _Labels(None, b.Y, b.omega, b.y, None)
         loss = lambda rows: self._of_rows(b, U, state, every, rows)[1]
-        return sum(b.kernels.over(loss, pieces(b, b.Y.shape[1])))
+        return float(sum(b.kernels.over(loss, pieces(b, b.Y.shape[1]))))
 
     # The pieces of a step
 
@@ -173,13 +173,14 @@ class Network:
 
     def _residual(
         self, b: Block, U: Array, seen: State, labels: _Labels, *, back: bool = False
-    ) -> tuple[list[Array], float, Array]:
+    ) -> tuple[list[Array], Array, Array]:
         """R in two pieces of rows or one, the loss, and (`back`) R V."""
         n, n_labels = labels.Y.shape
-        half = -(-n // 2) if n * n_labels >= _WORTH_HALVING else n
+        shared = b.kernels.pieces > 1 and n * n_labels >= _WORTH_HALVING
+        half = -(-n // 2) if shared else n
         rows = [slice(0, half), slice(half, n)] if half < n else [slice(0, n)]
 
-        def piece(rows: slice) -> tuple[Array, float, Array]:
+        def piece(rows: slice) -> tuple[Array, Array, Array]:
             R, loss = self._of_rows(b, U, seen, labels, rows)
             return R, loss, R @ seen["V"] if back else U[:0]
 
@@ -188,7 +189,7 @@ class Network:
 
     def _of_rows(
         self, b: Block, U: Array, seen: State, labels: _Labels, rows: slice
-    ) -> tuple[Array, float]:
+    ) -> tuple[Array, Array]:
         """R of some rows, and their loss."""
         V, offset = seen["V"], seen["b"]
         xp = array_namespace(V)
@@ -204,7 +205,7 @@ class Network:
             at = b.kernels.exposed(F + offset, ones, S, y, rows,
                                    weights[: F.shape[0]], weights[: V.shape[0]])  # fmt: skip
             R, losses = -at.residual, -at.rows[0]
-        return R, float(xp.sum(losses, dtype=xp.float64))
+        return R, xp.sum(losses, dtype=xp.float64)
 
     def _step_W(self, state: State, D: Array, b: Block) -> None:
         """From ∇W = XᵀD, for features that some row has."""

@@ -22,3 +22,23 @@ def test_some_rows_and_weighted_rows_are_those_of_the_dense_matrix(backend, toy,
     assert_allclose(part.Y.scipy().toarray(), Y.toarray()[rows] != 0)
     heavy = block.weighted(backend.asarray(weights)).project(backend.asarray(V))
     assert_allclose(backend.to_numpy(heavy), weights[:, None] * X @ V, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_batches_hold_every_row_once_as_if_it_had_been_placed_alone(backend, toy, sparse, masked):
+    X, Y, observed = toy
+    X = X if sparse else X.toarray()
+    labels = Labels.masked(Y.multiply(observed), observed) if masked else Labels.complete(Y)
+    rows, placement = Rows(X, labels), Placement(backend, "float64", "l2", True)
+    order = np.random.default_rng(3).permutation(len(rows))
+    V = backend.asarray(np.random.default_rng(0).standard_normal((X.shape[1] + 1, 2)))
+    batches = list(place(rows, placement).batches(7, np.random.default_rng(3)))
+    assert sum(b.Y.shape[0] for b in batches) == len(rows)
+    for start, b in zip(range(0, len(rows), 7), batches):
+        alone = place(rows[order[start : start + 7]], placement)
+        assert_allclose(backend.to_numpy(b.project(V)), backend.to_numpy(alone.project(V)))
+        assert (b.Y.scipy() != alone.Y.scipy()).nnz == 0
+        if masked:
+            assert (b.omega.scipy() != alone.omega.scipy()).nnz == 0
+            assert_allclose(backend.to_numpy(b.y), backend.to_numpy(alone.y))

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from tacit.backends import triton  # noqa: E402
-from tacit.backends.torch import TorchBackend  # noqa: E402
+from tacit.backends.torch import TorchBackend, _silence  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -87,3 +87,23 @@ def test_the_backend_plans_its_products(dealt, monkeypatch):
         assert_allclose(backend.to_numpy(found[name]), wanted[name], err_msg=name)
     products = backend.to_numpy(backend.sddmm(placed, to(A), to(B)))
     assert_allclose(products, (A @ B.T)[sp.coo_array(S).coords])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("each", [True, False], ids=["mu of entries", "mu of labels"])
+def test_silence_is_the_librarys(dtype, each):
+    rng = np.random.default_rng(0)
+    n, n_labels = 37, 150
+    to = lambda a: torch.as_tensor(a, dtype=dtype, device=DEVICE)
+    F = to(20 * rng.standard_normal((n, n_labels)))
+    mu = to(rng.uniform(0.01, 1.0, (n if each else 1, n_labels)))
+    mu[:, :5] = 1.0
+    weights = to(rng.random(n)), to(rng.random(n_labels))
+    ours, theirs = triton.silence(F, mu, *weights), _silence(F, mu, *weights)
+    tolerance = 2e-5 if dtype == torch.float32 else 1e-12
+    for got, expected in zip(ours, theirs):
+        assert_allclose(got.cpu(), expected.cpu(), rtol=tolerance, atol=tolerance)
+    small = to(np.full((1, n_labels), -12.0))  # where log(1 + x) would have lost the digits of x
+    value = triton.silence(small, mu[:1], weights[0][:1], weights[1])[2][0]
+    exact = -np.asarray(mu[0].cpu(), float) / (1 + np.exp(12.0))
+    assert_allclose(value.cpu(), exact, rtol=1e-4)

@@ -62,10 +62,12 @@ class Exposed(NamedTuple):
 class Backend(Protocol):
     """What every backend offers.
 
-    `chunk` is how many scores it likes to lay out at a time, `block_rows` how many rows in a block.
+    `chunk` is how many scores it likes to lay out at a time, `block_rows` how many rows in a block,
+    and `pieces` into how many a block of many rows is cut at least, to be shared out.
     """
 
     chunk: int
+    pieces: int
     block_rows: int
 
     def room(self) -> int | None:

@@ -7,6 +7,7 @@ of W.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
@@ -22,7 +23,6 @@ from tacit.blocks import Rows
 
 __all__ = ["Block", "Placement", "label_counts", "pieces", "place"]
 
-_PIECES = 8  # at least, of a block of many rows, whatever the number of cores
 _LEAST = 2**16  # entries that are worth a thread of their own
 
 
@@ -74,6 +74,22 @@ class Block:
             self, X=cut(self.X), Y=cut(self.Y), omega=None, y=None, more=tuple(map(cut, self.more))
         )
 
+    def rows(self, rows: Array) -> Block:
+        """These rows, in this order."""
+        take = lambda part: part.rows(rows)[0] if isinstance(part, Sparse) else part[rows]
+        omega, y = self.omega, self.y
+        if omega is not None:
+            omega, entries = omega.rows(rows)
+            y = y[entries]
+        more = tuple(map(take, self.more))
+        return replace(self, X=take(self.X), Y=take(self.Y), omega=omega, y=y, more=more)
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
+        """These rows in random order, `size` at a time, taken where they are."""
+        order = self.kernels.asarray(rng.permutation(self.Y.shape[0]))
+        for start in range(0, len(order), size):
+            yield self.rows(order[start : start + size])
+
     def weighted(self, weights: Array) -> Block:
         """The same with each row of X multiplied by its weight."""
         xp = array_namespace(weights)
@@ -107,7 +123,7 @@ def pieces(b: Block, n_labels: int, flops: int = 1) -> list[slice]:
     `flops` is how many times more there is to do for an entry than its score.
     """
     n = b.Y.shape[0]
-    most = max(1, min(_PIECES, n * n_labels * flops // _LEAST))
+    most = max(1, min(b.kernels.pieces, n * n_labels * flops // _LEAST))
     size = max(1, min(b.kernels.chunk // max(1, n_labels), -(-n // most)))
     starts = range(0, max(1, n), size)  # at least one: a block may be empty
     return [slice(start, min(start + size, n)) for start in starts]

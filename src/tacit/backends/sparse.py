@@ -49,8 +49,26 @@ class Sparse:
         indptr = xp.concat([self.indptr[rows], self.indptr[-1:]])  # empty rows hold nothing between
         return rows, replace(self, shape=(rows.shape[0], self.shape[1]), indptr=indptr)
 
+    def rows(self, rows: Any) -> tuple[Sparse, Any]:
+        """These rows, in this order, and where their entries stand here."""
+        xp = array_namespace(self.indptr)
+        start, n_entries = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        indptr = xp.concat([xp.zeros_like(self.indptr[:1]), xp.cumulative_sum(n_entries)])
+        indptr = xp.astype(indptr, self.indptr.dtype)
+        entries = xp.repeat(start - indptr[:-1], n_entries)
+        entries = entries + xp.arange(
+            entries.shape[0], dtype=entries.dtype, device=self.indptr.device
+        )
+        take = lambda a: None if a is None else a[entries]
+        return replace(
+            self, shape=(rows.shape[0], self.shape[1]), indptr=indptr,
+            indices=self.indices[entries], data=take(self.data), order=None,
+        ), entries  # fmt: skip
+
     def some(self, rows: slice) -> Sparse:
         """Some consecutive rows."""
+        if (rows.start, rows.stop) == (0, self.shape[0]):
+            return self  # with what it has kept
         indptr = self.indptr[rows.start : rows.stop + 1]
         entries = slice(int(indptr[0]), int(indptr[-1]))
         take = lambda a: None if a is None else a[entries]

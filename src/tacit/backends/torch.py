@@ -29,6 +29,7 @@ class TorchBackend:
     """Tensors on one device."""
 
     device: str = "cpu"
+    pieces = 1
     chunk = _BLOCK_ENTRIES  # class attributes, not fields: the same for all
     block_rows = 2**22
     _kept: dict = field(default_factory=dict, compare=False, repr=False)
@@ -123,15 +124,16 @@ class TorchBackend:
         return out
 
     def cross(self, S: Any, T: Any) -> torch.Tensor:
-        wide = lambda M: _dense(M) if isinstance(M, Sparse) else M.to(torch.float64)
         if isinstance(T, Sparse) and not isinstance(S, Sparse):
-            return self.spmm_t(T, wide(S)).T
+            return self.spmm_t(T, S.to(torch.float64)).T
         n, width = T.shape
         out = torch.zeros((S.shape[1], width), dtype=torch.float64, device=self.device)
         size = max(1, _BLOCK_ENTRIES // max(n, 1))  # columns of T laid out at a time
-        dense = wide(T)
         for start in range(0, width, size):
-            out[:, start : start + size] = self.spmm_t(S, dense[:, start : start + size])
+            some = slice(start, min(start + size, width))
+            sparse = isinstance(T, Sparse)
+            part = _dense(T.transposed.some(some)).T if sparse else T[:, some].to(torch.float64)
+            out[:, some] = self.spmm_t(S, part)
         return out
 
     def grams(
@@ -188,28 +190,29 @@ class TorchBackend:
         label_weights: torch.Tensor,
     ) -> Exposed:
         part = S.some(rows)
-        at = (_owners(part), part.indices)
-        F = F.clamp(-40, 40)
-        if y is None:
-            truth = torch.zeros_like(F)
-            truth[at] = 1
-            e = torch.exp(F)
-            p = mu / (1 + (1 - mu) * e)
-            p[at] = 1
-            value = torch.log1p((1 - mu) * e) - torch.log1p(e)
-            value[at] = (torch.log(mu) + torch.nn.functional.logsigmoid(F))[at]
-        else:
+        owner, label = _owners(part), part.indices
+        f = F[owner, label].clamp(-40, 40)
+        logsigmoid = torch.nn.functional.logsigmoid
+        if y is None:  # silence everywhere, and then what was said in its place
+            silence = triton.silence if triton is not None and F.is_cuda else _silence
+            residual, by_row, by_label = silence(F, mu, row_weights, label_weights)
+            m, e = mu.expand(F.shape)[owner, label], torch.exp(f)
+            p = m / (1 + (1 - m) * e)
+            value = torch.log(m) + logsigmoid(f) - torch.log1p((1 - m) * e) + torch.log1p(e)
+            slope, before, asked = torch.sigmoid(-f), p * torch.sigmoid(f), 1 - p
+        else:  # nothing but what is known counts
+            residual = torch.zeros_like(F)
+            by_row, by_label = (F.new_zeros((m, n)) for m, n in zip((2, 3), F.shape))
             first = int(S.indptr[rows.start])
-            truth, p = torch.zeros_like(F), torch.zeros_like(F)
-            truth[at] = y[first : first + part.indices.shape[0]]
-            p[at] = 1
-            logsigmoid = torch.nn.functional.logsigmoid
-            value = p * torch.where(truth > 0, logsigmoid(F), logsigmoid(-F))
-        residual = p * (truth - torch.sigmoid(F))
-        size = residual.abs()
-        by_row = torch.stack([value.sum(1), size @ label_weights])
-        by_label = torch.stack([value.sum(0), p.sum(0), row_weights @ size]).double()
-        return Exposed(residual, by_row, by_label)
+            truth = y[first : first + label.shape[0]]
+            value = torch.where(truth > 0, logsigmoid(f), logsigmoid(-f))
+            slope = truth - torch.sigmoid(f)
+            before, asked = torch.zeros_like(f), torch.ones_like(f)
+        residual[owner, label] = slope
+        size = slope.abs() - before
+        by_row.index_add_(1, owner, torch.stack([value, size * label_weights[label]]))
+        sums = torch.stack([value, asked, size * row_weights[owner]])
+        return Exposed(residual, by_row, by_label.double().index_add_(1, label, sums.double()))
 
     def softmax(
         self,
@@ -287,7 +290,19 @@ class TorchBackend:
 
 def _owners(S: Sparse) -> torch.Tensor:
     """The row of each entry."""
-    return torch.repeat_interleave(S.indptr.diff())
+    return torch.repeat_interleave(S.indptr.diff(), output_size=S.nnz)  # or it waits for the size
+
+
+def _silence(
+    F: torch.Tensor, mu: torch.Tensor, row_weights: torch.Tensor, label_weights: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The three arrays of `Exposed` where nothing was said."""
+    e = torch.exp(F.clamp(-40, 40))
+    p = mu / (1 + (1 - mu) * e)
+    value = torch.log1p((1 - mu) * e) - torch.log1p(e)
+    size = p * (e / (1 + e))
+    by_row = torch.stack([value.sum(1), size @ label_weights])
+    return -size, by_row, torch.stack([value.sum(0), p.sum(0), row_weights @ size])
 
 
 def _dense(S: Sparse) -> torch.Tensor:

@@ -1,18 +1,22 @@
-"""The two products of a sparse matrix that PyTorch's library leaves far from a GPU's limit.
+"""What PyTorch's library leaves far from a GPU's limit.
 
     gather_sum    out_i = Σ_j s_ij b_j            (S B, and Sᵀ B from the stored transpose)
     dots          z_ij = a_iᵀ b_j on the entries of S
+    silence       the likelihood of what nobody said, its derivative, and their sums
 
-Both read a row of B for every entry of S, and that is all their cost: nnz · width numbers. Where
-those rows come from decides the time. A GPU's second-level cache is read at about twice the rate of
-its memory, so entries are dealt out in **segments** (entries of one row, at most `_LONGEST` of
-them) that are in the order of *tiles*: runs of columns whose part of B fits into that cache. All
-segments of a tile are worked on before the next one begins, so B goes through memory once. Long
-rows, such as those of a frequent feature in the transpose, are shared out by the way, and the
-sums of a row that has several segments meet in atomic additions.
+The two products read a row of B for every entry of S, and that is all their cost: nnz · width
+numbers. Where those rows come from decides the time. A GPU's second-level cache is read at about
+twice the rate of its memory, so entries are dealt out in **segments** (entries of one row, at most
+`_LONGEST` of them) that are in the order of *tiles*: runs of columns whose part of B fits into that
+cache. All segments of a tile are worked on before the next one begins, so B goes through memory
+once. Long rows, such as those of a frequent feature in the transpose, are shared out by the way,
+and the sums of a row that has several segments meet in atomic additions.
 
 On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library's product with
 the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
+
+`silence` reads a score and writes a derivative. The same in the library's verbs goes through the
+n × L scores some twenty times, which took nine tenths of a pass of GenEML.
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ import triton.language as tl
 
 from tacit.backends.sparse import Sparse
 
-__all__ = ["Segments", "dots", "gather_sum", "segments"]
+__all__ = ["Segments", "dots", "gather_sum", "segments", "silence"]
 
 _LONGEST = 256  # entries that one program adds up
 _COLUMNS = 128  # of B, at a time: one warp, four numbers a thread
 _TILE = 2**15  # rows of B: 16 MiB of `_COLUMNS` float32, well inside a large GPU's cache
 _SMALL = 2**20  # entries, below which every row is a segment
+_ROWS, _LABELS, _TURNS = 16, 128, 64  # of scores: a tile, and how many a program goes through
 _HOT = 0.75  # share of entries in as many columns as a tile has, from which the cache holds them
 
 
@@ -127,6 +132,24 @@ def dots(plan: Segments, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return out
 
 
+def silence(
+    F: torch.Tensor, mu: torch.Tensor, row_weights: torch.Tensor, label_weights: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The three arrays of `Exposed` where nothing was said: one reading of F, one writing."""
+    F, mu = F.contiguous(), mu.contiguous()
+    n, n_labels = F.shape
+    residual = torch.empty_like(F)
+    by_row, by_label = F.new_zeros((2, n)), F.new_zeros((3, n_labels))
+    if F.numel():
+        grid = (triton.cdiv(n_labels, _LABELS), triton.cdiv(n, _ROWS * _TURNS))
+        _silence[grid](
+            F, mu, row_weights.contiguous(), label_weights.contiguous(),
+            residual, by_row, by_label, n, n_labels,
+            EACH=mu.shape[0] > 1, ROWS=_ROWS, LABELS=_LABELS, TURNS=_TURNS,
+        )  # fmt: skip
+    return residual, by_row, by_label
+
+
 @triton.jit
 def _gather_sum(  # type: ignore[no-untyped-def]
     owner, start, stop, indices, data, B, out,
@@ -170,3 +193,45 @@ def _dots(  # type: ignore[no-untyped-def]
         j = tl.load(indices + entry).to(tl.int64)
         b = tl.load(B + j * width + columns, mask=inside, other=0.0)
         tl.store(out + (tl.load(order + entry) if ORDERED else entry), tl.sum(a * b))
+
+
+@triton.jit
+def _silence(  # type: ignore[no-untyped-def]
+    F, mu, row_weights, label_weights, residual, by_row, by_label, n, n_labels,
+    EACH: tl.constexpr, ROWS: tl.constexpr, LABELS: tl.constexpr, TURNS: tl.constexpr,
+):  # fmt: skip
+    labels = tl.program_id(0) * LABELS + tl.arange(0, LABELS)
+    known = labels < n_labels
+    weight = tl.load(label_weights + labels, mask=known, other=0.0)
+    value_sum, asked_sum = tl.zeros_like(weight), tl.zeros_like(weight)
+    size_sum = tl.zeros_like(weight)
+    if not EACH:
+        m = tl.load(mu + labels, mask=known, other=0.0)[None, :]
+    for turn in range(TURNS):
+        rows = (tl.program_id(1) * TURNS + turn) * ROWS + tl.arange(0, ROWS)
+        there = rows < n
+        inside = there[:, None] & known[None, :]
+        at = rows.to(tl.int64)[:, None] * n_labels + labels[None, :]
+        if EACH:
+            m = tl.load(mu + at, mask=inside, other=0.0)
+        e = tl.exp(tl.clamp(tl.load(F + at, mask=inside, other=-40.0), -40.0, 40.0))
+        p = tl.where(inside, m / (1 + (1 - m) * e), 0.0)
+        value = tl.where(inside, _log1p((1 - m) * e) - _log1p(e), 0.0)
+        size = p * (e / (1 + e))
+        tl.store(residual + at, -size, mask=inside)
+        tl.atomic_add(by_row + rows, tl.sum(value, 1), mask=there, sem="relaxed")
+        weighted = tl.sum(size * weight[None, :], 1)
+        tl.atomic_add(by_row + n + rows, weighted, mask=there, sem="relaxed")
+        value_sum += tl.sum(value, 0)
+        asked_sum += tl.sum(p, 0)
+        row_weight = tl.load(row_weights + rows, mask=there, other=0.0)
+        size_sum += tl.sum(size * row_weight[:, None], 0)
+    tl.atomic_add(by_label + labels, value_sum, mask=known, sem="relaxed")
+    tl.atomic_add(by_label + n_labels + labels, asked_sum, mask=known, sem="relaxed")
+    tl.atomic_add(by_label + 2 * n_labels + labels, size_sum, mask=known, sem="relaxed")
+
+
+@triton.jit
+def _log1p(x):  # type: ignore[no-untyped-def]
+    u = 1 + x
+    return tl.where(u == 1, x, tl.log(u) * (x / tl.where(u == 1, 1.0, u - 1)))

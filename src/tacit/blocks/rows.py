@@ -43,10 +43,10 @@ class Rows:
             yield self[order[start : start + size]]
 
 
-def rows_of_fold(rows: Rows, fold: int, cv: int, inside: bool) -> Rows:
-    """The rows of one fold, or all others: every block is dealt out at random, but always alike."""
+def rows_of_fold(rows: Rows, fold: int | tuple[int, ...], cv: int, inside: bool) -> Rows:
+    """The rows of some folds, or all others: each block is dealt at random, but always alike."""
     order = np.random.RandomState(0).permutation(len(rows)) % cv
-    return rows[np.flatnonzero((order == fold) == inside)]
+    return rows[np.flatnonzero(np.isin(order, fold) == inside)]
 
 
 def add(a: Any, b: Any) -> Any:

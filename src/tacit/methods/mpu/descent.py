@@ -38,16 +38,16 @@ class Descent:
 
     def epoch(self, state: State, batches: Iterable[Block], c: Array) -> tuple[State, float]:
         """One update a batch, in place, and the penalised loss, of each batch when it was met."""
-        loss = sum(self.update(state, b, c) for b in batches)
-        return state, loss + 0.5 * self.reg * _squares(state["W"])
+        loss = sum(self.update(state, b, c) for b in batches)  # on the device until here
+        return state, float(loss) + 0.5 * self.reg * _squares(state["W"])
 
-    def update(self, state: State, b: Block, c: Array) -> float:
+    def update(self, state: State, b: Block, c: Array) -> Array:
         """Change `state` by a batch, and return the loss of the batch before that."""
         # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
         [loss] = b.kernels.over(lambda b: self._updated(state["W"], state["W²"], b, c), [b])
         return loss
 
-    def _updated(self, W: Array, S: Array, b: Block, c: Array) -> float:
+    def _updated(self, W: Array, S: Array, b: Block, c: Array) -> Array:
         R, loss = residual(W, b, c)
         for part, rows in b.features():
             self._step(W[rows], S[rows], part, R, self.counts[rows], b)
@@ -63,17 +63,17 @@ class Descent:
         b.kernels.adagrad_spmm(W, S, columns, R, self.rate, features, decay[features])
 
 
-def residual(W: Array, b: Block, c: Array) -> tuple[Array, float]:
+def residual(W: Array, b: Block, c: Array) -> tuple[Array, Array]:
     """R = p ∘ (σ(F) - y), and minus the log-likelihood."""
     n, n_labels = b.Y.shape
     xp = array_namespace(W)
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
     none = xp.zeros(max(n, n_labels), dtype=W.dtype, device=W.device)
 
-    def piece(rows: slice) -> tuple[Array, float]:
+    def piece(rows: slice) -> tuple[Array, Array]:
         F = b.some(rows).project(W)
         found = b.kernels.exposed(F, c, S, y, rows, none[: F.shape[0]], none[:n_labels])
-        return -found.residual, -float(xp.sum(found.rows[0], dtype=xp.float64))
+        return -found.residual, -xp.sum(found.rows[0], dtype=xp.float64)
 
     parts, losses = zip(*b.kernels.over(piece, pieces(b, n_labels, _FLOPS)))
     return parts[0] if len(parts) == 1 else xp.concat(list(parts)), sum(losses)
