@@ -4,8 +4,8 @@
     python benchmarks/tacit_levels.py --plot docs/images/tacit_reliability.png --rates 0.8
 
 Labels are hidden as on the board (`tacit bench missing`), and test labels are complete; beside it
-the calibration error of the five best labels, of raw scores (clipped) and of probabilities. The
-last line is JSON.
+the calibration error of the five best labels, of raw scores (clipped; those of a second look are no
+shares, and left out) and of probabilities. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from tacit.bench.work import Work, percent, prepared
 from tacit.labels import TopK
 from tacit.metrics import calibration_error, precision_at_k, reliability
 
-LEVELS = {0: "ridge", 1: "and labels for each other", 2: "and imputation"}
+LEVELS = {
+    0: "ridge",
+    1: "and labels for each other",
+    2: "and imputation",
+    3: "and a second look",
+}
 
 
 def measured(work: Work, levels: int) -> dict:
@@ -30,10 +35,9 @@ def measured(work: Work, levels: int) -> dict:
     seconds = time.perf_counter() - start
     top = model.top_k(work.X_test, 5)
     chances = model._loss.probability(top.scores)
-    errors = [
-        percent(calibration_error(work.Y_test, TopK(top.indices, np.clip(values, 0, 1))))
-        for values in (top.scores, chances)
-    ]
+    error = lambda values: percent(calibration_error(work.Y_test, TopK(top.indices, values)))
+    looked = model.look_weights_ is not None
+    errors = [None if looked else error(np.clip(top.scores, 0, 1)), error(chances)]
     return {
         "P@1/3/5": [percent(p) for p in precision_at_k(work.Y_test, top, (1, 3, 5))],
         "calibration before, after": errors,
@@ -49,12 +53,14 @@ def drawn(names: list[str], rate: float, path: str) -> None:
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.6), sharey=True)
     for ax, name in zip(np.atleast_1d(axes), names):
         work = prepared({"data": name, "mechanism": "positives", "rate": rate, "seed": 0})
-        model = Tacit(random_state=0).fit(work.X, work.said)
-        top = model.top_k(work.X_test, 5)
-        both = {"scores, clipped": top.scores, "probabilities": model._loss.probability(top.scores)}
+        models = [Tacit(levels=m, random_state=0).fit(work.X, work.said) for m in (2, 3)]
+        tops = [model.top_k(work.X_test, 5) for model in models]
+        scores = tops[0]._replace(scores=np.clip(tops[0].scores, 0, 1))
+        chances = tops[1]._replace(scores=models[1]._loss.probability(tops[1].scores))
+        both = {"scores, clipped": scores, "probabilities": chances}
         ax.plot([0, 1], [0, 1], color="0.8", lw=1)
-        for (label, values), colour in zip(both.items(), ("#b0622f", "#2f6fb0")):
-            told = reliability(work.Y_test, TopK(top.indices, np.clip(values, 0, 1)))
+        for (label, top), colour in zip(both.items(), ("#b0622f", "#2f6fb0")):
+            told = reliability(work.Y_test, top)
             some = told.entries > 0
             size = 4 + 40 * np.sqrt(told.entries[some] / told.entries.sum())
             ax.plot(told.probability[some], told.true[some], color=colour, lw=1.2, label=label)

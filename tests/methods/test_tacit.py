@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from conftest import PLACES
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import fractional_matrix_power
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.metrics import ndcg_score
 from sklearn.preprocessing import StandardScaler
 
 import tacit.methods.tacit
 from tacit import LEML, Labels, Tacit, load
 from tacit.backends import Sparse
-from tacit.backends.block import Placement, place
+from tacit.backends.block import Placement, pieces, place
 from tacit.blocks import Rows
 from tacit.methods.tacit.levels import (
     LADDER,
@@ -23,11 +23,12 @@ from tacit.methods.tacit.levels import (
     SILENT_WEIGHT,
     Fold,
     Folds,
-    Links,
-    Solution,
+    Seen,
+    gain_of_completion,
     linked,
     ridge_in_labels,
 )
+from tacit.metrics import precision_at_k
 from tacit.scaling import Scaling
 
 REG = LADDER[5]
@@ -123,7 +124,7 @@ def test_rows_that_say_nothing_weigh_little(form):
     A, said, _ = stacked(parts)
     weights = np.where(said.any(axis=1), 1.0, SILENT_WEIGHT)
     ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
-    assert_allclose(folds.ridge_of_all(REG), ridge.coef_.T, atol=1e-9)
+    assert_allclose(folds.ridge(REG, ()).W, ridge.coef_.T, atol=1e-9)
 
 
 def test_of_masked_labels_a_row_is_silent_where_nothing_is_known_of_it():
@@ -134,7 +135,7 @@ def test_of_masked_labels_a_row_is_silent_where_nothing_is_known_of_it():
     A, said, told = stacked(parts)
     weights = np.where(told.any(axis=1), 1.0, SILENT_WEIGHT)
     ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
-    assert_allclose(folds.ridge_of_all(REG), ridge.coef_.T, atol=1e-9)
+    assert_allclose(folds.ridge(REG, ()).W, ridge.coef_.T, atol=1e-9)
 
 
 @PRIORS
@@ -144,7 +145,7 @@ def test_a_prior_of_the_datas_own_is_its_explicit_penalty(power):
     folds, parts = in_folds(X, Labels.positive_only(Y))
     folds = folds.with_prior(power)
     wanted = by_formula(parts, REG, penalty(parts, power))
-    assert_allclose(folds.back(folds.ridge_of_all(REG)), wanted, atol=1e-8)
+    assert_allclose(folds.back(folds.ridge(REG, ()).W), wanted, atol=1e-8)
 
 
 @PRIORS
@@ -187,7 +188,7 @@ def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_r
     folds, parts = in_folds(X, Labels.positive_only(Y), cv=4)
     P, K = penalty(parts, power), range(4)
     folds = folds.with_prior(power)
-    found = Solution(folds.ridge_of_all(REG), folds.level_0(5)[1])
+    found = folds.ridge(REG, folds.level_0(5)[1])
 
     def stack(beta, without=()):
         """B, learned from the scores of each fold by a model of neither it nor `without`."""
@@ -204,6 +205,9 @@ def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_r
         for k in K:
             wanted = by_formula(parts, REG, P, (k,)) @ stack(beta, (k,))
             assert_allclose(folds.back(got.without[k]), wanted, atol=1e-8)
+        for k, W in enumerate(got.apart(), start=1):  # nothing of the first fold goes in
+            wanted = by_formula(parts, REG, P, (0, k)) @ stack(beta, (0,))
+            assert_allclose(folds.back(W), wanted, atol=1e-8)
 
 
 def test_infinite_shrinkage_leaves_the_weights_as_they_are():
@@ -234,11 +238,14 @@ def test_level_2_is_ridge_of_labels_filled_in_one_by_one(kind, power):
         return np.linalg.solve(X.T @ X + REG / 10 * P, X.T @ full)
 
     folds = folds.with_prior(power)
-    found = Solution(folds.ridge_of_all(REG), folds.level_0(5)[1])
+    found = folds.ridge(REG, folds.level_0(5)[1])
     got = folds.imputed(found, REG, c if kind == "masked" else 0.2)
     assert_allclose(folds.back(got.W), filled(folds.back(found.W)), atol=1e-8)
     for k, W in enumerate(found.without):
         assert_allclose(folds.back(got.without[k]), filled(folds.back(W), (k,)), atol=1e-8)
+    for k, W in enumerate(got.apart(), start=1):
+        wanted = filled(by_formula(parts, REG, P, (0, k)), (0, k))
+        assert_allclose(folds.back(W), wanted, atol=1e-8)
 
 
 def test_complete_labels_are_never_imputed():
@@ -274,13 +281,9 @@ PROBLEMS = [
 
 @pytest.fixture(scope="module")
 def fitted():
-    """Each problem at each level, without the logistic loss, which is judged on one fold only."""
+    """Each problem at each level but the second look, which is judged on one fold only."""
     fit = lambda levels, X, Y: Tacit(levels=levels, scaling="standard", cv=3).fit(X, Y)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tacit.methods.tacit, "_LOGISTIC_WORK", 0)
-        return [
-            [fit(levels, X, of_kind(kind, Y)) for levels in range(3)] for kind, (X, Y) in PROBLEMS
-        ]
+    return [[fit(levels, X, of_kind(kind, Y)) for levels in range(3)] for kind, (X, Y) in PROBLEMS]
 
 
 def of_levels(model):
@@ -318,20 +321,43 @@ def test_levels_are_nested(fitted):
             assert np.array_equal(*scores) == (n_steps <= levels or not steps[-1].kept)
 
 
-def test_the_logistic_loss_is_scikit_learns_if_it_is_kept():
-    """Labels by a steep logistic rule of which nothing is missing: squared loss ranks worse."""
+def steep(n=600, n_labels=12):
+    """Labels by a steep rule, none of them missing: squared loss ranks worse than logistic."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 5)) ** 3
-    Y = (X @ rng.standard_normal((5, 6)) + rng.logistic(size=(400, 6)) > 1).astype(int)
-    model = Tacit(scaling="standard").fit(X, Labels.complete(Y))
-    step = next(s for s in model.report_.steps if s.level == "logistic loss")
+    X = rng.standard_normal((n, 5)) ** 3
+    Z = X @ rng.standard_normal((5, n_labels)) + rng.logistic(size=(n, n_labels))
+    return X, (Z > 1).astype(int)
+
+
+def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypatch):
+    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    X, Y = steep()
+    first, second = (
+        Tacit(scaling="standard", levels=levels).fit(X[:300], Labels.complete(Y[:300]))
+        for levels in (2, 3)
+    )
+    step = next(s for s in second.report_.steps if s.level == "second look")
     assert step.kept
-    A = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
-    reg = float(step.choice.removeprefix("λ = "))
-    for y, w in zip(Y.T, model.model_.W.T):
-        exact = LogisticRegression(C=1 / reg, fit_intercept=False, tol=1e-8, max_iter=1000)
-        at = lambda w, y=y: np.logaddexp(0, (1 - 2 * y) * (A @ w)).sum() + reg / 2 * (w @ w)
-        assert at(w) == pytest.approx(at(exact.fit(A, y).coef_[0]), rel=2e-3)
+    assert step.gain > step.before
+    assert first.look_weights_ is None
+    assert second.look_weights_ is not None
+    precision = [precision_at_k(Y[300:], m.top_k(X[300:], 3), 3) for m in (first, second)]
+    assert precision[1] > precision[0] + 0.005
+    # The best labels are those of the largest scores, on the shortlist and beyond it.
+    scores, top = second.decision_function(X[300:]), second.top_k(X[300:], 12)
+    assert_array_equal(top.indices, np.argsort(-scores, axis=1, kind="stable"))
+    assert_allclose(top.scores, np.take_along_axis(scores, top.indices, axis=1), rtol=1e-5)
+    assert ((scores > 0).sum(axis=1) == 6).all()
+    few = second.top_k(X[300:], 2)
+    assert_array_equal(few.indices, top.indices[:, :2])
+
+
+def test_a_second_look_stays_with_the_model_that_is_saved(monkeypatch, tmp_path):
+    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    X, Y = steep()
+    model = Tacit(scaling="standard").fit(X, Labels.complete(Y))
+    assert model.look_weights_ is not None
+    same_after_loading(model, X, Labels.complete(Y), tmp_path)
 
 
 def test_a_tiny_budget_still_fits_and_says_what_was_left_out():
@@ -400,15 +426,39 @@ def test_where_a_no_was_said_the_exposure_is_one(kind):
     assert Tacit(scaling="standard").fit(X, of_kind(kind, Y)).exposure_ == 1
 
 
-def test_links_are_per_label_ridge_of_what_is_left_on_the_other_labels():
-    rng = np.random.default_rng(0)
-    Y, S = (rng.random((40, 6)) < 0.4).astype(float), rng.random((40, 6))
-    A = linked(Y.T @ S, Y.T @ Y, 3.0)
+def test_links_are_per_label_ridge_on_the_other_labels():
+    Y = (np.random.default_rng(0).random((40, 6)) < 0.4).astype(float)
+    A = linked(Y.T @ Y, 3.0)
     assert_array_equal(np.diag(A), 0)
     for j in range(6):
         others = np.arange(6) != j
-        ridge = Ridge(alpha=3.0, fit_intercept=False).fit(Y[:, others], Y[:, j] - S[:, j])
+        ridge = Ridge(alpha=3.0, fit_intercept=False).fit(Y[:, others], Y[:, j])
         assert_allclose(A[others, j], ridge.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_completion_is_judged_by_the_asked_half_beside_the_known_half(backend, links):
+    X, Y = data(n=30, n_labels=25)
+    rows = Rows(X, Labels.positive_only(Y))
+    block = place(rows, Placement(backend, "float64", None, True))
+    rng = np.random.default_rng(1)
+    W, A = rng.standard_normal((7, 25)), rng.standard_normal((25, 25))
+    seen = Seen(backend.asarray(W), links=backend.asarray(A) if links else None)
+    total, n = gain_of_completion(block, seen)
+    rng, wanted, start = np.random.default_rng(0), 0.0, 0
+    for piece in pieces(block, 25):
+        asked = rng.random(Y[piece].sum()) < 0.5
+        places = list(zip(*np.nonzero(Y[piece])))
+        for i in range(len(Y[piece])):
+            known, new = ({j for (r, j), a in zip(places, asked) if r == i and a == which}
+                          for which in (False, True))  # fmt: skip
+            row = np.append(X[start + i], 1.0) @ W
+            row = row + A[sorted(known)].sum(axis=0) if links else row
+            order = [j for j in np.argsort(-row) if j not in known][:20]
+            wanted += sum(1 / np.log2(2 + r) for r, j in enumerate(order) if j in new)
+        start += len(Y[piece])
+    assert n == 30
+    assert total == pytest.approx(wanted)
 
 
 def test_what_else_was_said_of_a_row_completes_it():
@@ -421,14 +471,14 @@ def test_what_else_was_said_of_a_row_completes_it():
     model = Tacit(scaling="standard").fit(X[:400], Labels.positive_only(said[:400]))
     assert model.links_ is not None
     hidden = [(i, j) for i in range(400, n) for j in np.flatnonzero(said[i]) if said[i, j ^ 1]]
-    place = {True: [], False: []}
+    found_at = {True: [], False: []}
     for i, j in hidden[:100]:
         left = said[i : i + 1].copy()
         left[0, j] = False
-        for fold_in, ranks in place.items():
+        for fold_in, ranks in found_at.items():
             found = model.complete(X[i : i + 1], Labels.positive_only(left), k=20, fold_in=fold_in)
             ranks.append(int(np.flatnonzero(found.label == j)[0]))
-    assert np.mean(place[True]) < 1 < 4 < np.mean(place[False])
+    assert np.mean(found_at[True]) < 1 < 4 < np.mean(found_at[False])
 
 
 # Regimes, devices and files
@@ -437,7 +487,7 @@ def test_what_else_was_said_of_a_row_completes_it():
 def test_conjugate_gradients_come_near_to_exact_ridge(monkeypatch):
     monkeypatch.setattr(tacit.methods.tacit, "_EXACT_FEATURES", 5)
     X, Y = data(n=200)
-    model = Tacit(scaling="standard").fit(X, Y)
+    model = Tacit(scaling="standard", levels=0).fit(X, Y)
     assert "conjugate gradients" in model.report_.steps[0].choice
     scaled = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
     ridge = Ridge(alpha=chosen_reg(model), fit_intercept=False).fit(scaled, Y)
@@ -450,12 +500,13 @@ def test_of_low_rank_it_is_leml_of_the_scaled_features(monkeypatch, tmp_path):
     monkeypatch.setattr(tacit.methods.tacit, "_LOW_RANK", tight)
     X, Y = data(n=200)
     labels = Labels.positive_only(Y)
-    model = Tacit(scaling="unit", random_state=0).fit(X, labels)
+    model = Tacit(scaling="unit", levels=0, random_state=0).fit(X, labels)
     assert "LEML" in model.report_.steps[0].choice
     leml = LEML(**tight, random_state=0).fit(X, labels)
     assert_allclose(model.decision_function(X), leml.decision_function(X), atol=1e-3)
     assert model.history_[-1] == pytest.approx(leml.history_[-1], rel=1e-5)
-    resumed = Tacit(scaling="unit", random_state=0).fit(X, labels, checkpoint=tmp_path / "state")
+    again = Tacit(scaling="unit", levels=0, random_state=0)
+    resumed = again.fit(X, labels, checkpoint=tmp_path / "state")
     assert_array_equal(resumed.decision_function(X), model.decision_function(X))
     same_after_loading(model, X, labels, tmp_path)
 
@@ -484,7 +535,7 @@ def same_after_loading(model, X, labels, folder):
 @pytest.mark.parametrize("kind", ["positive-only", "masked"])
 def test_where_the_blocks_lie_changes_nothing(blocks_of, kind, where):
     X, Y = data()
-    fit = lambda place: Tacit(scaling="standard", cv=3).fit(blocks_of(X, of_kind(kind, Y), place))
+    fit = lambda lie: Tacit(scaling="standard", cv=3).fit(blocks_of(X, of_kind(kind, Y), lie))
     got, wanted = fit(where), fit("three blocks")
     assert_allclose(got.predict_proba(X), wanted.predict_proba(X), atol=1e-8)
     assert [s.gain for s in got.report_.steps] == pytest.approx(
@@ -529,13 +580,3 @@ def test_hard_rows_do_no_harm(hard, kind, scaling):
     found = model.complete(abs(X), labels, k=Y.shape[1])
     assert len(found.row) == unsaid.sum()
     assert ((found.probability >= 0) & (found.probability <= 1)).all()
-
-
-def test_links_add_to_probabilities_where_scores_are_logits(backend):
-    rng = np.random.default_rng(0)
-    Y, S, A = rng.random((6, 4)) < 0.4, rng.standard_normal((6, 4)), rng.standard_normal((4, 4))
-    rows = Rows(np.ones((6, 1)), Labels.positive_only(Y))
-    block = place(rows, Placement(backend, "float64", None, True))
-    for logistic, base in ((False, S), (True, 1 / (1 + np.exp(-S)))):
-        found = Links(backend.asarray(A), logistic).added(block, backend.asarray(S))
-        assert_allclose(backend.to_numpy(found), base + Y @ A)

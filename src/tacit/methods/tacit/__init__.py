@@ -1,8 +1,8 @@
 """Tacit: the estimator to reach for when labels are missing.
 
 It fits ridge regression on features that it scales itself (level 0), lets labels speak for each
-other (level 1) and fills in what was probably true (level 2): `levels.py` has the formulas. Where
-most of what is true was said, the logistic loss may take the place of all that. Every
+other (level 1) and fills in what was probably true (level 2): `levels.py` has the formulas. Then it
+looks again at the few labels that are in question in a row (level 3, `tacit.second_look`). Every
 choice, and whether a level stays, is made by cross-validation on entries that were *said*; what
 nobody said is never held for false when something is judged. `report_` says what was chosen, what
 it brought and what it cost.
@@ -16,7 +16,7 @@ fold chooses; where even the weights are (many features and many labels), it is 
 
 References: none of its own. Level 0 is Tikhonov's; level 1 is stacking (Wolpert 1992; Breiman and
 Friedman 1997, "Curds and whey"); level 2 is one step of EM under Elkan and Noto's (2008) model; the
-links of `complete` are EASE (Steck 2019) of a residual.
+links of `complete` are EASE (Steck 2019).
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from tacit.backends import Array
+from tacit.backends import Array, get_backend
 from tacit.backends.block import Block, label_counts
-from tacit.base import Completion, MultiLabelEstimator, Problem, checked_k, shared_checks
+from tacit.base import Completion, Facts, MultiLabelEstimator, Problem, checked_k, shared_checks
 from tacit.blocks import Blocks
 from tacit.calibration import Monotone, calibrated
 from tacit.fitting import descend
-from tacit.labels import DENSE_LIMIT, TopK
-from tacit.losses import Logistic, Probability
+from tacit.labels import DENSE_LIMIT, Labels, TopK
+from tacit.losses import Probability
 from tacit.methods.leml import LEML
 from tacit.methods.tacit.levels import (
     EXPOSURES,
@@ -49,20 +50,23 @@ from tacit.methods.tacit.levels import (
     START,
     Fold,
     Folds,
-    Links,
+    Seen,
     Solution,
     gain,
+    gain_of,
+    gain_of_completion,
+    heard,
     linked,
     mean_gain,
     scored,
 )
 from tacit.methods.tacit.report import Report, Step
+from tacit.metrics.top import contains
 from tacit.models import LowRank
-from tacit.models.columns import label_groups, newton_pass
 from tacit.moments import Products
-from tacit.numerics import sigmoid
 from tacit.params import an_int, one_of
 from tacit.scaling import Scaling, choices
+from tacit.second_look import SecondLook, Shortlists, rows_of
 
 __all__ = ["Tacit"]
 
@@ -73,15 +77,16 @@ _LONG_SOLVE = 2e10  # features² times labels
 _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _LINKS = (10.0, 100.0, 1000.0)
-_LOGISTIC = (0.1, 0.3)
-_LOGISTIC_WORK = 5e10  # numbers of X times labels
-_MOSTLY_SAID = 0.6
+_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a two-hundredth of all
+_LOOKED = (1.0, 3.0, 10.0, 0.3, 0.1)  # its C: up from the first as long as it helps, else down
+_SHARES = (1.0, 0.5)
+_LOOK_WORK = 2e9  # numbers of X, once for each label of a row's shortlist
 _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
 _LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
 
 
-Held = list[tuple[Blocks, Array]]
-"""Rows, and weights that have not seen them."""
+Held = list[tuple[Blocks, Seen]]
+"""Rows, and a model that has not seen them."""
 
 
 class Tacit(MultiLabelEstimator):
@@ -89,8 +94,9 @@ class Tacit(MultiLabelEstimator):
 
     Parameters
     ----------
-    levels : {0, 1, 2}, default=2
-        The highest level that may be used.
+    levels : {0, 1, 2, 3}, default=3
+        The highest level that may be used: ridge, labels for each other, imputation, and a second
+        look at the best labels of a row.
     scaling : {"auto", "none", "unit", "idf", "standard", "fourier"}, default="auto"
         How features are scaled; "auto" chooses: unit length with or without idf where X is sparse,
         standardised or random Fourier features where it is dense. See `tacit.scaling`.
@@ -130,18 +136,23 @@ class Tacit(MultiLabelEstimator):
     """
 
     _kinds = ("positive-only", "complete", "masked")
-    _learned = ("exposure_", "logistic_")
+    _learned = ("exposure_", "look_share_")
     _arrays = {
         "calibration_": (2, "*"),
         "completion_": (2, "*"),
         "links_": ("L", "L"),
+        "look_weights_": ("*",),
+        "look_features_": ("*",),
+        "look_pointer_": ("*",),
+        "look_trust_": (2, "L"),
         "weight_": ("*",),
         "shift_": ("*",),
         "draws_": ("*", "*"),
         "phase_": ("*",),
     }
+    _integers = ("look_features_", "look_pointer_")
     _checks = {
-        "levels": one_of(0, 1, 2),
+        "levels": one_of(0, 1, 2, 3),
         "scaling": one_of("auto", "none", "unit", "idf", "standard", "fourier"),
         "budget": (lambda v: _seconds(v) is not None, 'None, seconds, or such as "60s" or "5min"'),
         "cv": an_int(at_least=2),
@@ -157,7 +168,7 @@ class Tacit(MultiLabelEstimator):
     def __init__(
         self,
         *,
-        levels: Literal[0, 1, 2] = 2,
+        levels: Literal[0, 1, 2, 3] = 3,
         scaling: str = "auto",
         budget: float | str | None = None,
         cv: int = 5,
@@ -192,13 +203,22 @@ class Tacit(MultiLabelEstimator):
                 f"{problem.n_samples}; give more rows, or a smaller cv"
             )
         self.report_, self._clock = Report(), Clock(_seconds(self.budget) or 0.0)
-        self.logistic_ = 0
-        size = problem.n_features * problem.n_labels
-        if problem.n_features <= _EXACT_FEATURES and size <= DENSE_LIMIT:
+        if not self._full_rank(problem.n_features, problem.n_labels):
+            return self._fit_low_rank(problem)
+        if problem.n_features <= _EXACT_FEATURES:
             return self._fit_levels(problem)
-        if size <= DENSE_LIMIT:
-            return self._fit_by_gradients(problem)
-        return self._fit_low_rank(problem)
+        return self._fit_by_gradients(problem)
+
+    def _full_rank(self, n_features: int, n_labels: int) -> bool:
+        """Whether there is room for weights of all features and labels, and for finding them."""
+        room = get_backend(self.device).room()
+        most = DENSE_LIMIT if room is None else room // 100  # bytes: ten such, and as much again
+        return n_features * n_labels <= most
+
+    def _working_set(self, known: Facts) -> int:
+        if self._full_rank(known.n_features, known.n_labels):
+            return super()._working_set(known)
+        return LEML(**_LOW_RANK)._working_set(known)
 
     # From moments: every level
 
@@ -212,13 +232,10 @@ class Tacit(MultiLabelEstimator):
             filled = self._imputations(problem, folds, found, reg)
             best, found = self._kept("imputation", folds, filled, best, found)
         self._set_scaling(scaling)
-        pairs = zip(folds.folds, found.without)
-        held = [(fold.blocks, folds.back(W)) for fold, W in pairs]
-        W = folds.back(found.W)
-        if self.levels > 0 and self._worth("logistic loss", self._may_be_logistic(problem, held)):
-            held, W = self._logistic(problem, scaling, held, W)
-        self._calibrate(problem, held)
-        return LowRank(problem.backend.to_numpy(W), None)
+        held = self._held(folds, found.without)
+        others = Folds(folds.folds[1:], folds.R)
+        self._settle(problem, held, lambda: [held[0], *self._held(others, found.apart())])
+        return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
 
     def _level_0(self, problem: Problem) -> tuple[Folds, Scaling, float, Solution]:
         """The scaling, the power of the prior and λ of the largest gain."""
@@ -249,7 +266,10 @@ class Tacit(MultiLabelEstimator):
         reg = LADDER[step]
         choice = f"{kind} features, λ = {reg:.3g}, prior power {power:g}"
         self._tell(Step("ridge", choice, found_gain, 0.0, True, self._clock.lap()))
-        return folds, scaling, reg, Solution(folds.ridge_of_all(reg), without)
+        return folds, scaling, reg, folds.ridge(reg, without)
+
+    def _held(self, folds: Folds, weights: tuple[Array, ...]) -> Held:
+        return [(fold.blocks, Seen(folds.back(W))) for fold, W in zip(folds.folds, weights)]
 
     def _kinds_of_scaling(self, problem: Problem) -> tuple[str, ...]:
         return choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
@@ -272,43 +292,6 @@ class Tacit(MultiLabelEstimator):
             return
         for exposure in EXPOSURES:
             yield f"c = {exposure:g}", folds.imputed(found, reg, exposure)
-
-    def _may_be_logistic(self, problem: Problem, held: Held) -> str:
-        """Why not to try a loss that takes silence for no."""
-        if problem.kind == "positive-only":
-            _, said = calibrated(*_sampled(held, None), known=False)
-            if said < _MOSTLY_SAID:
-                return f"only about {said:.0%} of the true labels were said"
-        entries = problem.blocks.sum(_stored)
-        return "" if entries * problem.n_labels <= _LOGISTIC_WORK else "too many entries"
-
-    def _logistic(
-        self, problem: Problem, scaling: Scaling, held: Held, W: Array
-    ) -> tuple[Held, Array]:
-        """The weights of the logistic loss, if they rank one fold better than those that are."""
-        fold, parts = problem.fold(0, self.cv, inside=False), self._held(problem, scaling)
-        before = mean_gain([part.sum(gain, held[0][1]) for part in parts])
-        tried = {}
-        for reg in _LOGISTIC:
-            Z = self._newton(problem, fold.map(scaling), reg, W)
-            tried[reg] = mean_gain([part.sum(gain, Z) for part in parts]), Z
-            if self._clock.over():
-                break
-        reg = max(tried, key=lambda reg: tried[reg][0])
-        top, Z = tried[reg]
-        kept = top > before
-        self._tell(Step("logistic loss", f"λ = {reg:g}", top, before, kept, self._clock.lap()))
-        if not kept:
-            return held, W
-        self.logistic_ = 1
-        return [(part, Z) for part in parts], self._newton(
-            problem, problem.blocks.map(scaling), reg, Z
-        )
-
-    def _newton(self, problem: Problem, blocks: Blocks, reg: float, like: Array) -> Array:
-        groups = label_groups(problem.n_samples, problem.n_labels)
-        start = problem.backend.asarray(np.zeros(like.shape, problem.dtype))
-        return newton_pass(blocks, lambda labels: Logistic(), reg, start, groups, tol=1e-3)[0]
 
     def _worth(self, level: str, why_not: str) -> bool:
         """Whether to try a level; if there is a reason not to, or no time, the report says so."""
@@ -346,16 +329,17 @@ class Tacit(MultiLabelEstimator):
     def _fit_by_gradients(self, problem: Problem) -> LowRank:
         """Ridge by conjugate gradients, chosen on one fold."""
         best: tuple = (-1.0,)
+        step = START
         for kind in self._kinds_of_scaling(problem):
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
-            rest = Products(problem.fold(0, self.cv, inside=False).map(scaling), **_CG)
-            held, last = self._held(problem, scaling), [None]
+            rest = _products(problem.fold(0, self.cv, inside=False), scaling)
+            held, last = problem.fold(0, self.cv).map(scaling), [None]
 
             def at(j: int, rest=rest, held=held, last=last) -> tuple[float, Array]:
                 last[0] = rest.regress(rest.xy, LADDER[j], last[0])
-                return mean_gain([part.sum(gain, last[0]) for part in held]), last[0]
+                return mean_gain([held.sum(gain, Seen(last[0]))]), last[0]
 
-            found, step = _climb(at, START, self._clock.over)
+            found, step = _climb(at, step, self._clock.over)
             if found[0] > best[0]:
                 best = (*found, kind, LADDER[step], scaling)
             if self._clock.over():
@@ -364,15 +348,13 @@ class Tacit(MultiLabelEstimator):
         choice = f"{kind} features, λ = {reg:.3g}, by conjugate gradients"
         self._tell(Step("ridge", choice, top, 0.0, True, self._clock.lap()))
         self._set_scaling(scaling)
-        self._calibrate(problem, self._halves(problem, scaling, reg))
-        whole = Products(problem.blocks.map(scaling), **_CG)
+        judged, *halves = self._judged_and_halves(problem)
+        solved = (_products(half, scaling) for half in reversed(halves))
+        others = [Seen(W), *(Seen(other.regress(other.xy, reg)) for other in solved)]
+        parted = [(part.map(scaling), seen) for part, seen in zip((judged, *halves), others)]
+        self._settle(problem, parted, lambda: parted)
+        whole = _products(problem.blocks, scaling)
         return LowRank(problem.backend.to_numpy(whole.regress(whole.xy, reg, W)), None)
-
-    def _halves(self, problem: Problem, scaling: Scaling, reg: float) -> Held:
-        """Each half of the rows, and the weights of the other: what links and maps learn from."""
-        halves = [problem.fold(half, 2).map(scaling) for half in (0, 1)]
-        found = (Products(half, **_CG) for half in reversed(halves))
-        return [(half, other.regress(other.xy, reg)) for half, other in zip(halves, found)]
 
     # Of low rank: many features and many labels
 
@@ -382,14 +364,22 @@ class Tacit(MultiLabelEstimator):
         self._set_scaling(scaling)
         method = LEML(**_LOW_RANK, device=self.device, verbose=self.verbose)
         method.rank_, method.reg_ = method.rank, method.reg
-        model = self._leml(method, problem, problem.fold(0, self.cv, inside=False).map(scaling))
-        W, H = (problem.backend.asarray(factor) for factor in (model.W, model.H))
-        held = self._held(problem, scaling)
-        top = mean_gain([part.sum(gain, W, H) for part in held])
+        judged, *halves = self._judged_and_halves(problem)
+        learned = (problem.fold(0, self.cv, inside=False), *reversed(halves))
+        models = (self._leml(method, problem, rows.map(scaling)) for rows in learned)
+        place = problem.backend.asarray
+        seen = (Seen(place(m.W), place(m.H)) for m in models)
+        held = [(part.map(scaling), each) for part, each in zip((judged, *halves), seen)]
+        top = mean_gain([held[0][0].sum(gain, held[0][1])])
         choice = f"{kind} features, LEML of rank {method.rank_}"
         self._tell(Step("low rank", choice, top, 0.0, True, self._clock.lap()))
-        self._calibrate(problem, [(part, W) for part in held], H)
+        self._settle(problem, held, lambda: held)
         return self._leml(method, problem, problem.blocks.map(scaling))
+
+    def _judged_and_halves(self, problem: Problem) -> tuple[Blocks, Blocks, Blocks]:
+        """The first fold, and the others in two halves: their models have seen no row of it."""
+        cv, some = self.cv, lambda *ends: problem.fold(tuple(range(*ends)), 2 * self.cv)
+        return problem.fold(0, cv), some(1, cv), some(cv + 1, 2 * cv)
 
     def _leml(self, method: LEML, problem: Problem, blocks: Blocks) -> LowRank:
         """LEML of these rows, in passes of its own: no checkpoint, which would mix two fits."""
@@ -399,42 +389,95 @@ class Tacit(MultiLabelEstimator):
         )
         return method._fit(replace(problem, blocks=blocks, resumable=False, _descend=steps))
 
-    def _held(self, problem: Problem, scaling: Scaling) -> list[Blocks]:
-        """The first fold in two halves, so that links can be judged on rows they have not seen."""
-        return [problem.fold(f, 2 * self.cv).map(scaling) for f in (0, self.cv)]
+    # A second look, and probabilities
 
-    # Probabilities
+    def _settle(self, problem: Problem, held: Held, apart: Callable[[], Held]) -> None:
+        """What follows the weights, from models that have not seen the rows.
 
-    def _calibrate(self, problem: Problem, held: Held, H: Array | None = None) -> None:
-        """The maps from scores to probabilities, and the links that complete rows."""
+        Of the rows `apart` the first part is to judge a second look at, and the models of the
+        others have not seen that part either.
+        """
+        judged, seen = held[0]
+        look = self._look_again(problem, held, apart)
+        probed = held if look is None else [(judged, replace(seen, look=look))]
         sure = problem.kind != "positive-only"
-        told, self.exposure_ = calibrated(*_sampled(held, H), known=sure)
+        told, self.exposure_ = calibrated(*_sampled(probed), known=sure)
         self.calibration_ = _knots(told, problem.dtype)
-        links = self._link(problem, held, H)
+        links = self._link(problem, held)
         if links is not None:
-            told, _ = calibrated(*_sampled(held, H, links), known=sure)
+            probed = [(blocks, replace(seen, links=links)) for blocks, seen in held]
+            told, _ = calibrated(*_sampled(probed), known=sure)
         self.completion_ = _knots(told, problem.dtype)
-        self.links_ = None if links is None else _numbers(problem, links.A)
+        self.links_ = None if links is None else _numbers(problem, links)
         if not sure:
             self.report_.notes.append(f"about {self.exposure_:.0%} of the true labels were said")
 
-    def _link(self, problem: Problem, held: Held, H: Array | None) -> Links | None:
-        """The links of the largest gain, each part of the rows judged by those of the others."""
-        if not self._worth("links", _too_many(problem) if H is None else "the rank is low"):
+    def _look_again(
+        self, problem: Problem, held: Held, apart: Callable[[], Held]
+    ) -> SecondLook | None:
+        """Kept if it ranks the first part of the rows better, having learned from the others."""
+        self._set_look(None, problem)
+        most = _listed(problem.n_labels)
+        numbers = problem.blocks.sum(_stored) * (self._n_weights(problem.n_features - 1) - 1)
+        work = most * numbers / max(problem.n_features - 1, 1)
+        why_not = "too many entries" if work > _LOOK_WORK else ""
+        if self.levels < 3 or not self._worth("second look", why_not):
             return None
-        logistic = bool(self.logistic_)
-        parts = [blocks.sum(_label_statistics, W, logistic) for blocks, W in held]
-        links_of = lambda YtS, YtY, reg: Links(linked(YtS, YtY, reg), logistic)
-        YtS, YtY = (sum(part[i] for part in parts) for i in (0, 1))
+        listed = lambda held: [blocks.sum(_shortlists, seen, most) for blocks, seen in held]
+        judged, *rest = listed(apart())
+        others = sum(rest[1:], rest[0])
+        before, tried = judged.gain(gain_of), dict[tuple, tuple[float, SecondLook]]()
+        for C in self._looks(tried):
+            look = SecondLook.fit(others, problem.n_labels, C)
+            for share in _SHARES:
+                found = replace(look, share=share)
+                tried[C, share] = judged.gain(gain_of, found), found
+        (C, share), (top, look) = max(tried.items(), key=lambda each: each[1][0])
+        kept = top > before
+        choice = f"C = {C:g}" + ("" if share == 1 else f", {share:.0%} of it")
+        if kept:
+            parts = listed(held)
+            whole = SecondLook.fit(sum(parts[1:], parts[0]), problem.n_labels, C)
+            self._set_look(replace(whole, share=share), problem)
+        self._tell(Step("second look", choice, top, before, kept, self._clock.lap()))
+        return look if kept else None
+
+    def _looks(self, tried: dict) -> Iterator[float]:
+        """C upwards from the first as long as the gain grows, else downwards."""
+        first, up, down = _LOOKED[0], _LOOKED[1:3], _LOOKED[3:]
+        best = lambda C: max(found[0] for (c, _), found in tried.items() if c == C)
+        yield first
+        for way in (up, down):
+            last = first
+            for C in way:
+                if self._clock.over():
+                    return
+                yield C
+                if best(C) <= best(last):
+                    break
+                last = C
+            if last != first:
+                return
+
+    def _link(self, problem: Problem, held: Held) -> Array | None:
+        """The links of the largest gain, each part of the rows judged by those of the others."""
+        low = held[0][1].H is not None
+        if not self._worth("links", "the rank is low" if low else _too_many(problem)):
+            return None
+        parts = [blocks.sum(_label_gram) for blocks, _ in held]
+        whole = sum(parts)
         judge = lambda links: mean_gain(
-            [blocks.sum(gain, W, None, A) for (blocks, W), A in zip(held, links)]
+            [
+                blocks.sum(gain_of_completion, replace(seen, links=A))
+                for (blocks, seen), A in zip(held, links)
+            ]
         )
         before = judge([None] * len(held))
-        tried = {reg: judge([links_of(YtS - a, YtY - b, reg) for a, b in parts]) for reg in _LINKS}
+        tried = {reg: judge([linked(whole - part, reg) for part in parts]) for reg in _LINKS}
         best = max(tried, key=tried.__getitem__)
         kept = tried[best] > before
         self._tell(Step("links", f"λ = {best:g}", tried[best], before, kept, self._clock.lap()))
-        return links_of(YtS, YtY, best) if kept else None
+        return linked(whole, best) if kept else None
 
     # Prediction
 
@@ -448,6 +491,47 @@ class Tacit(MultiLabelEstimator):
 
     def _latent(self, block: Block) -> Array:
         return self.model_.codes(self._scaled(block))
+
+    def _set_look(self, look: SecondLook | None, problem: Problem) -> None:
+        arrays: list[np.ndarray | None] = [None] * 4
+        if look is not None:
+            Z = look.weights
+            arrays = [
+                Z.data.astype(problem.dtype), Z.indices.astype(np.int32), Z.indptr.astype(np.int64),
+                look.trust.astype(problem.dtype),
+            ]  # fmt: skip
+        self.look_weights_, self.look_features_, self.look_pointer_, self.look_trust_ = arrays
+        self.look_share_ = 0.0 if look is None else look.share
+
+    @property
+    def _look(self) -> SecondLook | None:
+        if self.look_weights_ is None:
+            return None
+        shape = len(self.classes_), self._n_weights(self.n_features_in_) - 1
+        Z = (self.look_weights_, self.look_features_, self.look_pointer_)
+        trust = np.asarray(self.look_trust_)
+        return SecondLook(sp.csr_array(Z, shape=shape), trust, self.look_share_)
+
+    def _scores(self, block: Block) -> np.ndarray:
+        scores, look = super()._scores(block), self._look
+        if look is None:
+            return scores
+        most = _listed(scores.shape[1])
+        top = block.kernels.top_k(block.kernels.asarray(scores), None, most, None)
+        return look.rescored(rows_of(self._scaled(block).X), scores, top)
+
+    def _top_k(
+        self, X: Any, k: int, labels: Labels | None, codes: Callable[[Block], Array] | None = None
+    ) -> TopK:
+        look = self._look
+        if look is None or codes is not None:
+            return super()._top_k(X, k, labels, codes)
+        most = _listed(len(self.classes_))
+        found = super()._top_k(X, max(k, most), labels)
+        blocks = self._blocks(X, self._code_width(self.model_.W))
+        rows = sp.vstack([rows_of(self._scaled(block).X) for block in blocks], format="csr")
+        ranked = look.ranked(rows, found, most)
+        return TopK(ranked.indices[:, :k], ranked.scores[:, :k])
 
     def predict_proba(self, X: Any, *, what: str = "true") -> np.ndarray:
         """Probabilities of shape (n_samples, n_labels).
@@ -471,14 +555,12 @@ class Tacit(MultiLabelEstimator):
         counts too; without, the features alone decide.
         """
         X, labels = self._to_complete(X, Y)
+        fold_in = fold_in and self.links_ is not None
         found = self._top_k(X, checked_k(k), labels, self._linked if fold_in else None)
         return self._unsaid(found, self.completion_ if fold_in else self.calibration_)
 
     def _linked(self, block: Block) -> Array:
-        codes = self._codes(block)
-        if self.links_ is None:
-            return codes
-        return Links(block.kernels.kept(self.links_), bool(self.logistic_)).added(block, codes)
+        return self._codes(block) + block.kernels.spmm(block.Y, block.kernels.kept(self.links_))
 
     def _unsaid(self, found: TopK, knots: np.ndarray) -> Completion:
         """P(true | unsaid) = (1 - c) p / (1 - c p) for p = P(true)."""
@@ -496,7 +578,10 @@ class Tacit(MultiLabelEstimator):
 
     def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
         self.scaling_, self.report_ = str(header["scaling"]), Report.from_dict(header["report"])
-        return super()._restore(header, arrays)
+        super()._restore(header, arrays)
+        if self._look is not None:  # SciPy trusts the arrays of a sparse matrix
+            self._look.weights.check_format(full_check=True)
+        return self
 
     def _n_weights(self, n_features: int) -> int:
         return 1 + (n_features if self.phase_ is None else len(self.phase_))
@@ -539,16 +624,23 @@ def _climb(at: Callable[[int], tuple], step: int, over: Callable[[], bool]) -> t
     return best, step
 
 
+def _listed(n_labels: int) -> int:
+    """How many labels of a row are in question."""
+    return min(n_labels, max(_SHORTLIST, min(n_labels // 200, _LONG_LIST)))
+
+
 def _too_many(problem: Problem) -> str:
     most = f"there are more than {_EXACT_LABELS:,} labels"
     return most if problem.n_labels > _EXACT_LABELS else ""
 
 
-def _sampled(
-    held: Held, H: Array | None, links: Links | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of entries that the weights have not seen, and whether they were said."""
-    parts = [blocks.sum(_entries, W, H, links, _CALIBRATED // len(held)) for blocks, W in held]
+def _products(blocks: Blocks, scaling: Scaling) -> Products:
+    return Products(blocks.map(scaling).map(heard), **_CG)
+
+
+def _sampled(held: Held) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of entries that the models have not seen, and whether they were said."""
+    parts = [blocks.sum(_entries, seen, _CALIBRATED // len(held)) for blocks, seen in held]
     scores, said = (np.concatenate([part[i].flat for part in parts]) for i in (0, 1))
     return scores, said
 
@@ -563,13 +655,15 @@ class _Flat:
         return _Flat(np.concatenate([self.flat, other.flat]))
 
 
-def _entries(
-    b: Block, W: Array, H: Array | None, links: Links | None, most: int
-) -> tuple[_Flat, _Flat]:
+def _entries(b: Block, seen: Seen, most: int) -> tuple[_Flat, _Flat]:
     parts, left = [], most
-    for part, S in scored(b, W, H, links):
+    for part, S in scored(b, seen):
         rows = slice(max(1, left // S.shape[1]))
-        S, said = b.kernels.to_numpy(S[rows]).astype(np.float32), part.Y.scipy()[rows].toarray()
+        said = part.Y.scipy()[rows].toarray()
+        S = b.kernels.to_numpy(S[rows]).astype(np.float32)
+        if seen.look is not None:
+            top = b.kernels.top_k(b.kernels.asarray(S), None, _listed(S.shape[1]), None)
+            S = seen.look.rescored(rows_of(part.X)[rows], S, top)
         known = np.isfinite(S)
         parts.append((S[known], said[known]))
         left -= S.size
@@ -579,11 +673,19 @@ def _entries(
     return _Flat(scores), _Flat(said)
 
 
-def _label_statistics(b: Block, W: Array, logistic: bool) -> tuple[Array, Array]:
-    """YᵀS and YᵀY, with probabilities for S where it is of logits."""
-    S = b.project(W)
-    YtS = b.kernels.spmm_t(b.Y, sigmoid(S) if logistic else S)
-    return YtS, array_namespace(YtS).astype(b.kernels.cross(b.Y, b.Y), YtS.dtype)
+def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
+    """The best labels of each row, of those that are known where not all are."""
+    parts = []
+    for part, S in scored(b, seen):
+        top = b.kernels.top_k(S, None, most, None)
+        indices = np.where(np.isfinite(top.scores), top.indices, -1)
+        found = TopK(indices, top.scores), contains(part.Y.scipy(), indices)
+        parts.append(Shortlists(rows_of(part.X), *found))
+    return sum(parts[1:], parts[0])
+
+
+def _label_gram(b: Block) -> Array:
+    return b.kernels.cross(b.Y, b.Y)
 
 
 def _stored(b: Block) -> int:

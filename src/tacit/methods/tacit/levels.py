@@ -35,13 +35,14 @@ labels are masked, c is the share of a label's entries that is known, and ŷ = s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
@@ -49,16 +50,19 @@ from tacit.backends.block import Block, pieces
 from tacit.blocks import Blocks
 from tacit.metrics.top import contains
 from tacit.moments import Moments
-from tacit.numerics import sigmoid
+from tacit.second_look import SecondLook
 
 __all__ = [
     "EXPOSURES",
     "SHRINKAGES",
     "Fold",
     "Folds",
-    "Links",
+    "Seen",
     "Solution",
     "gain",
+    "gain_of",
+    "gain_of_completion",
+    "heard",
     "linked",
     "mean_gain",
     "ridge_in_labels",
@@ -96,10 +100,15 @@ class Fold:
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights fitted to all rows, and to all but each fold, in the features X R."""
+    """Weights fitted to all rows, and to all but each fold, in the features X R.
+
+    `apart` makes those of all but the first fold *and* each other one: what is to be judged on the
+    first fold must not learn from scores of the others that its labels have gone into.
+    """
 
     W: Array
     without: tuple[Array, ...]
+    apart: Callable[[], tuple[Array, ...]]
 
 
 class Folds:
@@ -140,7 +149,8 @@ class Folds:
 
     def gain(self, without: tuple[Array, ...]) -> float:
         """(1), each fold ranked by the weights that have not seen it."""
-        return mean_gain([f.blocks.sum(gain, self.back(W)) for f, W in zip(self.folds, without)])
+        pairs = zip(self.folds, without)
+        return mean_gain([f.blocks.sum(gain, Seen(self.back(W))) for f, W in pairs])
 
     # Level 0
 
@@ -150,8 +160,12 @@ class Folds:
         found = tuple(self._rest("heard", (k,)).ridge(reg) for k in folds)
         return self.gain(found), found
 
-    def ridge_of_all(self, reg: float) -> Array:
-        return self._totals["heard"].ridge(reg)
+    def ridge(self, reg: float, without: tuple[Array, ...]) -> Solution:
+        """(2) for a λ, of which what leaves out one fold is there already."""
+        pairs = lambda: tuple(
+            self._rest("heard", (0, k)).ridge(reg) for k in range(1, len(self.folds))
+        )
+        return Solution(self._totals["heard"].ridge(reg), without, pairs)
 
     # Level 1
 
@@ -168,17 +182,20 @@ class Folds:
                     rest[judged] = part if rest[judged] is None else _both(rest[judged], part)
         for beta in SHRINKAGES:
             B = ridge_in_labels(whole[0], whole[1], beta)
-            pairs = zip(found.without, rest)
-            mixed = (W @ ridge_in_labels(YtS, StS, beta) for W, (YtS, StS) in pairs)
-            yield beta, Solution(found.W @ B, tuple(mixed))
+            each = [ridge_in_labels(YtS, StS, beta) for YtS, StS in rest]
+            mixed = tuple(W @ own for W, own in zip(found.without, each))
+            apart = lambda own=each[0]: tuple(W @ own for W in found.apart())
+            yield beta, Solution(found.W @ B, mixed, apart)
 
     # Level 2
 
     def imputed(self, found: Solution, reg: float, exposure: Any) -> Solution:
         """(4), and (2) again; of all rows, and of all but each fold."""
+        fill = lambda W, *without: self._imputed(W, reg, exposure, without)
         return Solution(
-            self._imputed(found.W, reg, exposure, ()),
-            tuple(self._imputed(W, reg, exposure, (k,)) for k, W in enumerate(found.without)),
+            fill(found.W),
+            tuple(fill(W, k) for k, W in enumerate(found.without)),
+            lambda: tuple(fill(W, 0, k) for k, W in enumerate(found.apart(), start=1)),
         )
 
     def _imputed(self, W: Array, reg: float, exposure: Any, without: tuple[int, ...]) -> Array:
@@ -197,42 +214,67 @@ def ridge_in_labels(YtS: Array, StS: Array, beta: float) -> Array:
     return xp.linalg.solve(StS + shrunk, YtS.T + shrunk)
 
 
-def linked(YtS: Array, YtY: Array, reg: float) -> Array:
-    """Links between labels: what the others that were said of a row add to a label's score.
+def linked(YtY: Array, reg: float) -> Array:
+    """Links between labels: how the others that were said of a row predict each.
 
-    The A of zero diagonal that minimises ½‖Y - S - Y A‖² + ½λ‖A‖² (Steck 2019, of a residual): with
-    P = (YᵀY + λI)⁻¹ and C = YᵀY - YᵀS it is P (C - diag(γ)) for γ_j = (P C)_jj / P_jj.
+    The A of zero diagonal that minimises ½‖Y - Y A‖² + ½λ‖A‖² (EASE, Steck 2019): with
+    P = (YᵀY + λI)⁻¹, A_ij = -P_ij / P_jj.
     """
     xp = array_namespace(YtY)
     P = xp.linalg.inv(YtY + reg * xp.eye(YtY.shape[0], dtype=YtY.dtype, device=YtY.device))
-    A = P @ (YtY - YtS)
-    A = A - P * (xp.linalg.diagonal(A) / xp.linalg.diagonal(P))
+    A = -P / xp.linalg.diagonal(P)
     diagonal = xp.arange(A.shape[0], device=A.device)
-    A[diagonal, diagonal] = 0.0  # to rounding it is
+    A[diagonal, diagonal] = 0.0
     return A
 
 
 @dataclass(frozen=True)
-class Links:
-    """The A of `linked`, and whether scores are logits: what it adds to are probabilities."""
+class Seen:
+    """A model, seen from the rows it has not seen: factors, links between labels, a second look."""
 
-    A: Array
-    logistic: bool
+    W: Array
+    H: Array | None = None
+    links: Array | None = None
+    look: SecondLook | None = None
 
-    def added(self, block: Block, S: Array) -> Array:
-        return (sigmoid(S) if self.logistic else S) + block.kernels.spmm(block.Y, self.A)
 
-
-def gain(
-    b: Block, W: Array, H: Array | None = None, links: Links | None = None
-) -> tuple[float, int]:
+def gain(b: Block, seen: Seen) -> tuple[float, int]:
     """The sum of (1) over some rows, and their number."""
     total = 0.0
-    for part, S in scored(b, W, H, links):
+    for part, S in scored(b, seen):
         best = b.kernels.top_k(S, None, 5, None).indices
-        hit = contains(part.Y.scipy(), best)
-        total += float((hit * DISCOUNTS[: best.shape[1]]).sum())
+        total += gain_of(contains(part.Y.scipy(), best))
     return total, b.Y.shape[0]
+
+
+def gain_of(hit: np.ndarray) -> float:
+    """The sum of (1) where the labels at each rank were said or not."""
+    ranks = min(len(DISCOUNTS), hit.shape[1])
+    return float((hit[:, :ranks] * DISCOUNTS[:ranks]).sum())
+
+
+def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
+    """As `gain`, but of the half of what was said that is asked, where the other half is known.
+
+    Twenty ranks count: a steward reads further than the first five.
+    """
+    total, rng, k = 0.0, np.random.default_rng(0), b.kernels
+    for part, S in scored(b, replace(seen, links=None)):
+        said = part.Y.scipy()
+        asked = rng.random(said.nnz) < 0.5
+        left, wanted = (_only(said, which) for which in (~asked, asked))
+        left = k.sparse(left, pattern=True)
+        if seen.links is not None:
+            S = S + k.spmm(left, seen.links)
+        best = k.top_k(S, None, 20, left).indices
+        total += float((contains(wanted, best) / np.log2(np.arange(2, best.shape[1] + 2))).sum())
+    return total, b.Y.shape[0]
+
+
+def _only(said: sp.csr_array, which: np.ndarray) -> sp.csr_array:
+    """Some of the entries."""
+    pointer = np.append(0, np.cumsum(which))[said.indptr]
+    return sp.csr_array((said.data[which], said.indices[which], pointer), shape=said.shape)
 
 
 def mean_gain(sums: list[tuple[float, int]]) -> float:
@@ -241,15 +283,15 @@ def mean_gain(sums: list[tuple[float, int]]) -> float:
     return 100 * total / max(rows, 1)
 
 
-def scored(
-    b: Block, W: Array, H: Array | None = None, links: Links | None = None
-) -> Iterator[tuple[Block, Array]]:
+def scored(b: Block, seen: Seen) -> Iterator[tuple[Block, Array]]:
     """Some rows after the other, and their scores: -inf where a masked entry is not known."""
     for rows in pieces(b, b.Y.shape[1]):
         part = b.some(rows)
-        S = part.project(W) if H is None else part.project(W) @ H.T
-        if links is not None:
-            S = links.added(part, S)
+        S = part.project(seen.W)
+        if seen.H is not None:
+            S = S @ seen.H.T
+        if seen.links is not None:
+            S = S + b.kernels.spmm(part.Y, seen.links)
         if b.omega is not None:
             xp = array_namespace(S)
             S = xp.where(b.kernels.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
@@ -276,13 +318,24 @@ def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
 
 def _silent(b: Block) -> Array:
     """XᵀX of the rows that say nothing."""
-    heard = b.Y if b.omega is None else b.omega
-    xp = array_namespace(heard.indptr)
-    silent = heard.indptr[1:] == heard.indptr[:-1]
-    if not bool(xp.any(silent)):
-        d = b.X.shape[1]
-        return xp.zeros((d, d), dtype=xp.float64, device=heard.indptr.device)
+    silent = _says_nothing(b)
+    if not bool(array_namespace(silent).any(silent)):
+        xp, d = array_namespace(silent), b.X.shape[1]
+        return xp.zeros((d, d), dtype=xp.float64, device=silent.device)
     return b.kernels.cross(b.X, b.weighted(silent).X)
+
+
+def heard(b: Block) -> Block:
+    """The same with rows that say nothing at their little weight in XᵀX: V of (2)."""
+    silent = _says_nothing(b)
+    xp = array_namespace(silent)
+    light = xp.asarray(SILENT_WEIGHT**0.5, dtype=xp.float64, device=silent.device)
+    return b.weighted(xp.where(silent, light, xp.ones_like(light)))
+
+
+def _says_nothing(b: Block) -> Array:
+    said = b.Y if b.omega is None else b.omega
+    return said.indptr[1:] == said.indptr[:-1]
 
 
 def _both(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:

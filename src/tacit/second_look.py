@@ -1,0 +1,192 @@
+"""A second look at the few labels that a first model ranks highest in a row.
+
+A model of all labels at once takes an entry that is plainly wrong as seriously as one that is in
+question. But only the m best labels of a row are in question, its *shortlist*, and they are few
+enough for a logistic regression a label, on the rows in whose shortlist it stands:
+
+    P(said | x, s) = σ(z_lᵀx + a_l log s + b_l),    C Σ log-loss + ½(‖z_l‖² + a_l² + …) least,   (1)
+
+with s the score of a first model *that has not seen the row*, at least 10⁻³. So there are n m
+entries to learn from instead of n L, and the noes among them are the hard ones, as in the label
+trees of Parabel (Prabhu et al. 2018) and PECOS (Yu et al. 2022). Rows that say nothing say nothing
+about any label, and are left out.
+
+With g = t (1) + (1 - t) log s on the scale of the logit, `share` being t, a label's new score is
+
+    log(1 + eᵍ) > 0  on the shortlist,      s - s_m ≤ 0  beyond it,                              (2)
+
+where s_m is the first score of the last label of the shortlist: the order beyond it stays.
+
+(1) is solved on the host whatever the device (`tacit.logistic`): each of the problems is small and
+sparse, there are thousands, and they share no matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import to_device
+from joblib import Parallel, delayed
+
+from tacit.backends import Sparse
+from tacit.labels import TopK
+
+__all__ = ["SecondLook", "Shortlists", "rows_of"]
+
+_LEAST = 1e-3  # score
+_SMALL = 0.01  # weight that is let go
+_INTERCEPT = 3.0  # what stands for the constant feature: it is to be shrunk little
+_LABELS = 32  # to a task
+
+
+@dataclass(frozen=True)
+class Shortlists:
+    """Rows, their best labels by a model that has not seen them, and which of those were said."""
+
+    X: sp.csr_array
+    top: TopK
+    said: np.ndarray
+
+    def __add__(self, other: Shortlists) -> Shortlists:
+        top = TopK(*(np.concatenate(pair) for pair in zip(self.top, other.top)))
+        X = sp.vstack([self.X, other.X], format="csr")
+        return Shortlists(X, top, np.concatenate([self.said, other.said]))
+
+    def that_say_something(self) -> Shortlists:
+        some = self.said.any(axis=1)
+        return Shortlists(self.X[some], TopK(*(a[some] for a in self.top)), self.said[some])
+
+    def gain(self, of: Callable[[np.ndarray], float], look: SecondLook | None = None) -> float:
+        """100 times what `of` gives a row, on average, for what was said at each rank."""
+        said = self.said
+        if look is not None:
+            order = np.argsort(-look.logits(self.X, self.top), axis=1, kind="stable")
+            said = np.take_along_axis(said, order, axis=1)
+        return 100 * of(said) / max(len(said), 1)
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """The models (1) of all labels.
+
+    Attributes
+    ----------
+    weights : csr_array, (n_labels, n_features)
+        The z_l.
+    trust : (2, n_labels)
+        The a_l and b_l.
+    share : float
+        The t of (2).
+    """
+
+    weights: sp.csr_array
+    trust: np.ndarray
+    share: float = 1.0
+
+    @classmethod
+    def fit(cls, rows: Shortlists, n_labels: int, C: float) -> SecondLook:
+        """(1) from the shortlists of some rows.
+
+        Examples
+        --------
+        >>> kind = [0, 1] * 20  # of rows: label 0 is for one kind, label 1 for the other
+        >>> top = TopK(np.tile([0, 1], (40, 1)), np.full((40, 2), 0.5))
+        >>> rows = Shortlists(sp.csr_array(np.eye(2)[kind]), top, np.eye(2, dtype=bool)[kind])
+        >>> look = SecondLook.fit(rows, n_labels=2, C=10.0)
+        >>> look.ranked(rows.X, top).indices[:2]
+        array([[0, 1],
+               [1, 0]])
+        """
+        from tacit.logistic import regressions  # Numba, which whoever only predicts can do without
+
+        rows = rows.that_say_something()
+        X, m = sp.csr_array(rows.X, dtype=np.float64), rows.top.indices.shape[1]
+        logs, yes = _logs(rows.top).ravel(), rows.said.ravel()
+        labels, start, entries = _by_label(rows.top.indices)
+
+        def learned(part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+            own = entries[start[part.start] : start[part.stop]]
+            first = start[part.start : part.stop + 1] - start[part.start]
+            known = (logs[own], own // m, first, yes[own])
+            return regressions(
+                X.indptr, X.indices, X.data, *known, C, _INTERCEPT, 1e-2, _SMALL, X.shape[1]
+            )
+
+        parts = [slice(i, min(i + _LABELS, len(labels))) for i in range(0, len(labels), _LABELS)]
+        found = Parallel(n_jobs=-1, prefer="threads")(delayed(learned)(part) for part in parts)
+        trust = np.tile([[1.0], [0.0]], n_labels)  # of a label that was on no shortlist
+        lengths = np.zeros(n_labels, np.int64)
+        for part, (*_, pointer, own) in zip(parts, found):
+            trust[:, labels[part]], lengths[labels[part]] = own, np.diff(pointer)
+        features, values = (
+            np.concatenate([each[i] for each in found] or [np.empty(0)]) for i in (0, 1)
+        )
+        pointer = np.concatenate([[0], np.cumsum(lengths)])
+        shape = (n_labels, X.shape[1])
+        return cls(sp.csr_array((values, features.astype(np.int32), pointer), shape=shape), trust)
+
+    def logits(self, X: sp.csr_array, top: TopK) -> np.ndarray:
+        """The g of (2) for the shortlists of the rows X."""
+        logs, m = _logs(top), top.indices.shape[1]
+        found = logs * self.trust[0][top.indices] + self.trust[1][top.indices]
+        flat, dense = found.ravel(), np.zeros(X.shape[1])
+        pointer = self.weights.indptr
+        labels, start, order = _by_label(top.indices)
+        for label, entries in zip(labels, np.split(order, start[1:-1])):
+            own = slice(pointer[label], pointer[label + 1])
+            dense[self.weights.indices[own]] = self.weights.data[own]
+            flat[entries] += X[entries // m] @ dense
+            dense[self.weights.indices[own]] = 0
+        return self.share * found + (1 - self.share) * logs
+
+    def ranked(self, X: sp.csr_array, top: TopK, m: int | None = None) -> TopK:
+        """The labels of the rows X by their new scores (2); the first m are their shortlists."""
+        short = TopK(top.indices[:, :m], top.scores[:, :m])
+        gained = self._gained(X, short)
+        order = np.argsort(-gained, axis=1, kind="stable")
+        beyond = np.full_like(top.scores[:, gained.shape[1] :], -np.inf)
+        there = top.indices[:, gained.shape[1] :] >= 0
+        np.subtract(top.scores[:, gained.shape[1] :], short.scores[:, -1:], beyond, where=there)
+        take = lambda a: np.take_along_axis(a, order, axis=1)
+        return TopK(
+            np.hstack([take(short.indices), top.indices[:, gained.shape[1] :]]),
+            np.hstack([take(gained), beyond]).astype(top.scores.dtype),
+        )
+
+    def rescored(self, X: sp.csr_array, scores: np.ndarray, top: TopK) -> np.ndarray:
+        """The new scores (2) of all labels, from the first ones and the shortlists."""
+        known = np.isfinite(top.scores)
+        last = np.where(known, top.scores, np.inf).min(axis=1, keepdims=True)
+        new, (row, place) = scores - last, np.nonzero(known)
+        gained = self._gained(X, TopK(np.where(known, top.indices, -1), top.scores))
+        new[row, top.indices[row, place]] = gained[row, place]
+        return new
+
+    def _gained(self, X: sp.csr_array, short: TopK) -> np.ndarray:
+        gained = np.logaddexp(0, self.logits(X, short))
+        gained[short.indices < 0] = -np.inf
+        return gained
+
+
+def _by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The labels on a shortlist, and where each begins among the places of all in their order."""
+    flat = indices.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[np.searchsorted(flat[order], 0) :]  # -1: no label
+    labels, start = np.unique(flat[order], return_index=True)
+    return labels, np.append(start, len(order)), order
+
+
+def _logs(top: TopK) -> np.ndarray:
+    return np.log(np.clip(top.scores.astype(np.float64), _LEAST, None))
+
+
+def rows_of(X: Any) -> sp.csr_array:
+    """The features of rows on a backend as SciPy holds them, without the constant one."""
+    if not isinstance(X, Sparse):
+        return sp.csr_array(np.asarray(to_device(X, "cpu"))[:, :-1])
+    return X.scipy()[:, :-1]

@@ -1,0 +1,120 @@
+"""A second look: each label's logistic regression, what it learns from, and the new scores."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+from tacit.labels import TopK
+from tacit.logistic import regressions
+from tacit.second_look import SecondLook, Shortlists
+
+
+def shortlists(n=80, d=6, n_labels=5, m=3, seed=0):
+    """Rows, three labels of five for each, and what was said; label 4 is never on a shortlist."""
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7))
+    indices = np.array([rng.permutation(n_labels - 1)[:m] for _ in range(n)])
+    scores = -np.sort(-rng.random((n, m)), axis=1)
+    said = rng.random((n, m)) < 0.5
+    return Shortlists(X, TopK(indices, scores), said)
+
+
+def test_each_label_has_scikit_learns_regression_of_the_rows_that_shortlist_it():
+    rows = shortlists()
+    look = SecondLook.fit(rows, 5, C=2.0)
+    got = look.logits(rows.X, rows.top)
+    heard = rows.said.any(axis=1)
+    for label in range(4):
+        row, place = np.nonzero(rows.top.indices == label)
+        s = np.log(rows.top.scores[row, place])[:, None]
+        design, y = np.hstack([rows.X.toarray()[row], s]), rows.said[row, place]
+        model = LogisticRegression(C=2.0, solver="liblinear", intercept_scaling=3.0, tol=1e-2)
+        model.fit(design[heard[row]], y[heard[row]])
+        assert_allclose(got[row, place], model.decision_function(design), atol=0.05)
+    assert_array_equal(look.trust[:, 4], [1, 0])
+
+
+def test_rows_that_say_nothing_and_labels_that_are_not_known_teach_nothing():
+    rows = shortlists()
+    silent = Shortlists(rows.X, rows.top, np.zeros_like(rows.said))
+    nobody = TopK(np.full_like(rows.top.indices, -1), np.full_like(rows.top.scores, -np.inf))
+    for more in (silent, Shortlists(rows.X, nobody, np.ones_like(rows.said))):
+        a, b = SecondLook.fit(rows, 5, 1.0), SecondLook.fit(rows + more, 5, 1.0)
+        assert_array_equal(a.weights.toarray(), b.weights.toarray())
+        assert_array_equal(a.trust, b.trust)
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_a_label_always_or_never_said_on_shortlists_is_likely_or_unlikely(yes):
+    rows = shortlists()
+    said = np.where(rows.top.indices == 0, yes, rows.said)
+    said[~said.any(axis=1), 0] |= rows.top.indices[~said.any(axis=1), 0] != 0
+    look = SecondLook.fit(Shortlists(rows.X, rows.top, said), 5, 1.0)
+    row, place = np.nonzero(rows.top.indices == 0)
+    logit = look.logits(rows.X, rows.top)[row, place]
+    assert (logit > 0).mean() > 0.8 if yes else (logit < 0).mean() > 0.8
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
+def test_new_scores_put_the_shortlist_first_and_keep_the_order_beyond(share):
+    rows = shortlists()
+    rng = np.random.default_rng(1)
+    first = rng.random((80, 5))
+    order = np.argsort(-first, axis=1)
+    top = TopK(order, np.take_along_axis(first, order, axis=1))
+    look = SecondLook(*_parts(SecondLook.fit(rows, 5, 1.0)), share)
+    ranked = look.ranked(rows.X, top, 3)
+    short = TopK(top.indices[:, :3], top.scores[:, :3])
+    scores = look.rescored(rows.X, first, short)
+    assert_allclose(np.take_along_axis(scores, ranked.indices, axis=1), ranked.scores)
+    assert (np.diff(ranked.scores, axis=1) <= 0).all()
+    assert (ranked.scores[:, :3] > 0).all()
+    assert (ranked.scores[:, 3:] <= 0).all()
+    assert_array_equal(ranked.indices[:, 3:], top.indices[:, 3:])
+    assert_array_equal(np.sort(ranked.indices[:, :3], axis=1), np.sort(short.indices, axis=1))
+    if share == 0:
+        assert_array_equal(ranked.indices, top.indices)
+
+
+def _parts(look):
+    return look.weights, look.trust
+
+
+def test_a_row_with_fewer_labels_than_asked_for_ends_in_none():
+    rows = shortlists()
+    top = TopK(np.array([[2, 0, -1, -1]]), np.array([[0.5, 0.2, -np.inf, -np.inf]]))
+    ranked = SecondLook.fit(rows, 5, 1.0).ranked(rows.X[[0]], top, 3)
+    assert sorted(ranked.indices[0, :2]) == [0, 2]
+    assert_array_equal(ranked.indices[0, 2:], [-1, -1])
+    assert_array_equal(ranked.scores[0, 2:], [-np.inf, -np.inf])
+
+
+def test_the_gain_is_of_what_was_said_in_the_new_order():
+    rows = shortlists()
+    look = SecondLook.fit(rows, 5, 10.0)
+    first = lambda said: float(said[:, 0].sum())
+    best = np.argmax(look.logits(rows.X, rows.top), axis=1)
+    assert rows.gain(first) == pytest.approx(100 * rows.said[:, 0].mean())
+    expected = 100 * rows.said[np.arange(80), best].mean()
+    assert rows.gain(first, look) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("C", [0.1, 3.0])
+def test_each_regression_is_at_its_minimum_as_scikit_learn_finds_it(C):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.standard_normal((60, 9)) * (rng.random((60, 9)) < 0.4))
+    row, start = np.concatenate([np.arange(40), np.arange(20, 60)]), np.array([0, 40, 80])
+    extra, yes = rng.standard_normal(80), rng.random(80) < 0.3
+    features, weights, pointer, trust = regressions(
+        X.indptr, X.indices, X.data, extra, row, start, yes, C, 3.0, 1e-6, 0.0, 9
+    )
+    found = sp.csr_array((weights, features, pointer), shape=(2, 9)).toarray()
+    for label in range(2):
+        mine = slice(start[label], start[label + 1])
+        design = np.hstack([X.toarray()[row[mine]], extra[mine, None], np.full((40, 1), 3.0)])
+        exact = LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=1000)
+        *z, a, b = exact.fit(design, yes[mine]).coef_[0]
+        assert_allclose(found[label], z, atol=1e-4)
+        assert_allclose(trust[:, label], [a, 3 * b], atol=1e-4)
