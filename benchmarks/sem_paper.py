@@ -1,31 +1,19 @@
-"""SEM's tables 2 and 3, and what β costs and brings (figure 1), ours beside the published ones.
+"""What SEM's β costs and brings (figure 1), a pass against GEMM, and table 2 on another split.
 
-    python benchmarks/sem_paper.py table2 --device cuda    # delicious, mediamill, corel5k
-    python benchmarks/sem_paper.py table3                  # time against rows, mediamill
+    python benchmarks/sem_paper.py random                  # table 2, mediamill split at random
     python benchmarks/sem_paper.py figure1 --device cuda   # β against precision and time, eurlex57k
     python benchmarks/sem_paper.py marginals               # some of 21,374 labels, yso_finna_en
     python benchmarks/sem_paper.py epoch                   # a full pass against GEMM, eurlex57k
-    python benchmarks/sem_paper.py plots                   # the images, from what these wrote
+    python benchmarks/sem_paper.py plot                    # the image, from what figure1 wrote
 
 Each run writes `results/sem_paper-<part>-<data>.json` for each data set of `--data` (marginals:
 `…-<updates>.json`), and prints it as a line of its own, the last one last. `--quick` is a look at
-small settings that writes nothing.
+small settings that writes nothing. Tables 2 and 3 are `tacit bench papers --paper SEM`.
 
-**Table 2.** Settings are those of the largest P@1 + P@3 + micro-F1 on a fifth of the training rows,
-held out (seed 0); the model is then fitted on all training rows. Passes are chosen too: a fit is
-looked at after 5, 10, 20 and 40, and while the most passes are the best, the best settings are
-given twice as many, up to 80. SEM-K chooses γ and λ, on that SEM. W, V and b from one pass; rows
-are not scaled, dense features are standardised, for all methods.
-F1 is the paper's: row i is given its ℓ_i best labels, ℓ_i the number it has, so micro-F1 is hits /
-positives. Macro-F1 is the mean over all labels, where one without test positives has F1 0, and,
-"present", over those that have some; the paper does not say which. P@k counts a row without labels
-as 0; "labelled" leaves such rows out (1 in 24 of mediamill, none elsewhere but 4 of delicious).
-The paper's mediamill has 210 features and 4.74 labels a row, Mulan's 120 and 4.38, so it may have
-another split too: `--data mediamill-random` is a random split of all rows into the same sizes
-(seed 0), settings chosen anew.
-
-**Table 3.** The paper's sizes: the first n of the training rows in random order. SEM of rank 50 and
-30 passes; SEM-K with 2,000 features on it; ridge. One fit each.
+**Random.** The paper's mediamill has 210 features and 4.74 labels a row, Mulan's 120 and 4.38, so
+it may have another split too. This is a random split of all of Mulan's rows into the same sizes
+(seed 0), with the settings of the largest P@1 + P@3 + micro-F1 on a fifth of its training rows,
+held out, of those that the board's were chosen from.
 
 **Figure 1**, of rank 100 and 10 passes, and **marginals** time each pass by itself, without what
 comes before the first, and report the median. "labels seen" is the mean size of 𝓛: where it would
@@ -46,68 +34,29 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from tacit.backends import get_backend
-from tacit.baselines import NNML, Ridge
+from tacit.bench.papers import sem as board
+from tacit.bench.papers.protocol import Method
+from tacit.bench.papers.splits import Trial, labelled, standardised
 from tacit.datasets import load
-from tacit.labels import Labels, TopK
+from tacit.labels import Labels
 from tacit.methods.sem import SEM
-from tacit.metrics import macro_f1, micro_f1, precision_at_k
+from tacit.metrics import precision_at_k
 
 RESULTS = Path(__file__).with_name("results")
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
-# Published: macro-F1, micro-F1, P@1, P@3 in %, and seconds by the number of training rows.
-TABLE_2 = {
-    "delicious": {
-        "SEM": (19.41, 39.80, 67.27, 61.62),
-        "SEM-K": (16.75, 38.86, 66.58, 61.12),
-        "NNML": (17.21, 39.63, 66.87, 61.69),
-        "SLEEC": (12.57, 38.59, 66.74, 61.12),
-    },
-    "mediamill": {
-        "SEM": (15.93, 62.96, 87.46, 69.96),
-        "SEM-K": (25.70, 67.17, 89.53, 72.78),
-        "NNML": (8.19, 58.90, 82.60, 66.75),
-        "SLEEC": (28.51, 65.46, 88.99, 71.58),
-    },
-    "corel5k": {
-        "SEM": (6.23, 31.88, 43.20, 32.93),
-        "SEM-K": (5.89, 26.49, 36.00, 27.73),
-        "NNML": (5.47, 29.67, 40.20, 30.47),
-        "SLEEC": (5.34, 31.88, 43.60, 32.87),
-    },
-}
-SIZES = (439, 1_756, 3_073, 4_391, 8_781, 13_172, 17_563, 21_954, 26_344, 30_735)
-TABLE_3 = {
-    "SEM": (0.60, 2.41, 4.36, 6.65, 12.29, 18.39, 24.22, 30.10, 35.95, 41.37),
-    "SEM-K": (1.50, 4.29, 6.99, 10.10, 21.73, 26.49, 42.21, 50.64, 59.42, 61.30),
-}
-
-# Settings to choose from.
-PASSES, MOST_PASSES = (5, 10, 20, 40), 80
-SEM_GRID = {
-    "rank": (50, 100),
-    "rate": (0.03, 0.1),
-    "batch_size": (50, 200),  # 200 only, from 10,000 rows on
-    "instance_weight": ("uniform", "label_count"),
-}
-HEAD_GRID = {"gamma × median": (0.03, 0.1, 0.3, 1.0), "reg": (0.003, 0.01, 0.1)}
-NNML_GRID = {"rate": (0.01, 0.03)}
-RIDGE_GRID = {"reg": (0.1, 1.0, 10.0, 100.0, 1_000.0), "normalize": ("l2", None)}
-
 EPOCH_ROWS = 50_000
 BETAS = (0.1, 0.3, 1, 3, 10)
 DATA = {
-    "table2": ("delicious", "mediamill", "corel5k"),
-    "table3": ("mediamill",),
+    "random": ("mediamill",),
     "figure1": ("eurlex57k",),
     "marginals": ("yso_finna_en",),
     "epoch": ("eurlex57k",),
@@ -123,20 +72,17 @@ def main() -> None:
         command.add_argument("--data", nargs="+", default=names)
         command.add_argument("--device", default="cpu")
         command.add_argument("--quick", action="store_true", help="a look; writes nothing")
-        if part == "table2":
-            command.add_argument("--head-device", help="of SEM-K's heads; else --device")
         if part == "marginals":
             command.add_argument("--beta", type=float, default=10.0)
             command.add_argument("--passes", type=int, default=5)
             command.add_argument("--updates", choices=UPDATES, default=UPDATES[0])
-    parts.add_parser("plots")
+    parts.add_parser("plot")
     options = parser.parse_args()
-    if options.part == "plots":
-        plots()
+    if options.part == "plot":
+        plot()
         return
     run: dict[str, Callable[..., dict]] = {
-        "table2": table2,
-        "table3": table3,
+        "random": random,
         "figure1": figure1,
         "marginals": marginals,
         "epoch": epoch,
@@ -150,260 +96,38 @@ def main() -> None:
         print(line, flush=True)
 
 
-# Table 2
+# Table 2 on a random split
 
 
-class Split(NamedTuple):
-    X: Any
-    X_test: Any
-    Y: Labels
-    Y_test: Labels
-
-
-def split_of(name: str) -> Split:
-    data: Any = load(name.removesuffix("-random"))
-    if not name.endswith("-random"):
-        return standardised(Split(data.X, data.X_test, data.Y, data.Y_test))
-    stack = sp.vstack if sp.issparse(data.X) else np.vstack
-    X = stack([data.X, data.X_test])
-    Y = Labels.complete(sp.vstack([data.Y.positives, data.Y_test.positives], format="csr"))
-    return standardised(Split(*train_test_split(X, Y, test_size=len(data.Y_test), random_state=0)))
-
-
-def standardised(split: Split) -> Split:
-    """Dense features with mean 0 and variance 1 over the training rows; sparse ones as they are."""
-    if sp.issparse(split.X):
-        return split
-    scaler = StandardScaler().fit(split.X)
-    return split._replace(X=scaler.transform(split.X), X_test=scaler.transform(split.X_test))
-
-
-def table2(name: str, options: argparse.Namespace) -> dict:
-    split = split_of(name)
-    held_out = Split(*train_test_split(split.X, split.Y, test_size=0.2, random_state=0))
-    if options.quick:
-        held_out = Split(*(part[:500] for part in held_out))
-    plain = {"normalize": None, "random_state": 0, "device": options.device}
-    sem, nnml = SEM(updates="one-pass", **plain), NNML(**plain)
-    choices = [c for c in grid(SEM_GRID, options) if c["batch_size"] == 200 or len(split.Y) < 10**4]
-    sems = tried_longer(sem, choices, held_out, options)
-    nnmls = tried_longer(nnml, grid(NNML_GRID, options), held_out, options)
-    ridges = tried(Ridge(device=options.device), grid(RIDGE_GRID, options), (None,), held_out)
-    heads = tried_heads(sem, best_of(sems), held_out, options)
-    rows = []
-    for method, model, found in (
-        ("SEM", sem, sems),
-        ("SEM-K", sem, heads),
-        ("NNML", nnml, nnmls),
-        ("Ridge", Ridge(device=options.device), ridges),
-    ):
-        chosen, head = separate(best_of(found))
-        model = clone(model).set_params(**chosen)
-        start = time.perf_counter()
-        fit_all(model, split.X, split.Y)
-        if head:
-            model = with_head(model, split, head, options)
-        seconds = round(time.perf_counter() - start, 1)
-        measured = figures(model, split.X_test, split.Y_test)
-        rows.append({"method": method} | measured | {"fit seconds": seconds} | chosen | head)
-        tell(name, rows[-1])
-    show_table2(name, rows)
-    tried_all = {"SEM": sems, "SEM-K": heads, "NNML": nnmls, "Ridge": ridges}
-    return {"rows": rows, "tried": {method: len(found) for method, found in tried_all.items()}}
-
-
-Tried = list[tuple[float, dict[str, Any]]]  # P@1 + P@3 + micro-F1, and settings
-
-
-def grid(choices: dict[str, tuple], options: argparse.Namespace) -> list[dict[str, Any]]:
-    settings = [dict(zip(choices, each)) for each in itertools.product(*choices.values())]
-    return settings[:2] if options.quick else settings
-
-
-def tried_longer(
-    model: Any, settings: list[dict], held_out: Split, options: argparse.Namespace
-) -> Tried:
-    """Every setting after each of `PASSES`; while the most passes are best, twice as many."""
-    passes, most = ((1, 2), 4) if options.quick else (PASSES, MOST_PASSES)
-    found = tried(model, settings, passes, held_out)
-    n = passes[-1]
-    while n < most and best_of(found)["max_iter"] == n:
-        n *= 2
-        found += tried(model, [best_of(found)], (n,), held_out)
-    return found
-
-
-def tried(
-    model: Any, settings: list[dict], passes: tuple[int | None, ...], held_out: Split
-) -> Tried:
-    """Every setting, looked at after each number of passes; (None,) has no passes to count."""
-    found = []
-    for setting in settings:
-        each = clone(model).set_params(**setting)
-        for n in stopped(each, passes, held_out):
-            score = score_of(each, held_out)
-            found.append((score, setting | ({} if n is None else {"max_iter": n})))
-        tell(type(model).__name__, *found[-1])
-    return found
-
-
-def stopped(model: Any, passes: tuple[int | None, ...], split: Split) -> Iterator[int | None]:
-    """Fit `model` for so many passes, then on to more."""
-    state = None
-    for n in passes:
-        if n is not None:
-            model.set_params(max_iter=n)
-        state, _ = fit_all(model, split.X, split.Y, state)
-        yield n
-
-
-def fit_all(model: Any, X: Any, Y: Labels, state: Any = None) -> tuple[Any, list[float]]:
-    """Fit `model` for all of its passes, whatever the objective does; their end and seconds.
-
-    A `state` that fewer passes ended in is where it goes on: to the model of a fit in one go.
-    """
-    blocks, known = model._rows(X, Y)
-    seconds = []
-
-    def descend(start: Callable, step: Callable, until: None) -> Any:
-        nonlocal state
-        state = start() if state is None else state
-        for _ in range(len(model.history_), model.max_iter):
-            begin = time.perf_counter()
-            state, loss = step(state)
-            seconds.append(time.perf_counter() - begin)
-            model.history_.append(loss)
-        return state
-
-    if state is None:
-        model.history_ = []
-    problem = replace(model._problem(blocks, known), _descend=descend)
-    model._fitted(model._fit(problem), known)
-    return state, seconds
-
-
-def tried_heads(sem: SEM, setting: dict, held_out: Split, options: argparse.Namespace) -> Tried:
-    """Every head on one SEM, which is fitted once."""
-    found = []
-    below = clone(sem).set_params(**setting)
-    fit_all(below, held_out.X, held_out.Y)
-    for head in grid(HEAD_GRID, options):
-        model = with_head(below, held_out, head, options)
-        found.append((score_of(model, held_out), setting | head))
-        tell("SEM-K", *found[-1])
-    return found
-
-
-def with_head(below: SEM, split: Split, head: dict, options: argparse.Namespace) -> SEM:
-    """SEM-K on the W of a fitted SEM, with γ a multiple of one over the median distance²."""
-    device = options.head_device or options.device
-    model = clone(below).set_params(head="kernel", reg=head["reg"], device=device)
-    if options.quick:
-        model.set_params(n_components=100)
-    blocks, known = model._rows(split.X, split.Y)
-    problem = model._problem(blocks, known)
-    to_numpy = get_backend(below.device).to_numpy
-    state = {name: problem.backend.asarray(to_numpy(a)) for name, a in below._online[0].items()}
-    model.set_params(gamma=head["gamma × median"] * model._gamma(problem, state["W"]))
-    model.history_, model.label_count_ = below.history_, below.label_count_
-    return model._fitted(model._model(problem, state, np.random.RandomState(0)), known)
-
-
-def separate(settings: dict) -> tuple[dict, dict]:
-    """The settings of the model, and those of a head on it, if any."""
-    if "gamma × median" not in settings:
-        return settings, {}
-    head = {name: settings[name] for name in HEAD_GRID}
-    return {name: settings[name] for name in settings if name not in head}, head
-
-
-def best_of(found: Tried) -> dict[str, Any]:
-    """The settings of the largest score, the first of equals."""
-    return max(found, key=lambda f: f[0])[1]
-
-
-def score_of(model: Any, split: Split) -> float:
-    found = figures(model, split.X_test, split.Y_test)
-    return round(found["P@1"] + found["P@3"] + found["micro-F1"], 2)
-
-
-def figures(model: Any, X: Any, Y: Labels) -> dict[str, float]:
-    counts = np.diff(Y.positives.indptr)
-    best = model.top_k(X, max(3, counts.max()))
-    mine = np.arange(best.indices.shape[1]) < counts[:, None]
-    given = TopK(np.where(mine, best.indices, -1), np.where(mine, best.scores, -np.inf))
-    precision = np.asarray(precision_at_k(Y, best, (1, 3)))
-    labelled = precision * len(Y) / np.count_nonzero(counts)
-    found = {
-        "macro-F1": macro_f1(Y, given),
-        "macro-F1, present": macro_f1(Y, given, present_only=True),
-        "micro-F1": micro_f1(Y, given),
-        "P@1": precision[0],
-        "P@3": precision[1],
-        "P@1, labelled": labelled[0],
-        "P@3, labelled": labelled[1],
-    }
-    return {metric: round(100 * float(value), 2) for metric, value in found.items()}
-
-
-def show_table2(name: str, rows: list[dict]) -> None:
-    metrics = [metric for metric in rows[0] if "F1" in metric or "P@" in metric]
-    published = [
-        {"method": f"published: {method}"}
-        | dict(zip(("macro-F1", "micro-F1", "P@1", "P@3"), values))
-        for method, values in TABLE_2.get(name.removesuffix("-random"), {}).items()
-    ]
-    show(f"Table 2: {name}", ["method", *metrics, "fit seconds"], rows + published)
-
-
-# Table 3
-
-
-def table3(name: str, options: argparse.Namespace) -> dict:
-    data: Any = load(name)
-    order = np.random.default_rng(0).permutation(len(data.Y))
-    sizes = [n for n in SIZES if n <= len(data.Y)]
-    as_published = {"updates": "gauss-seidel", "instance_weight": "uniform", "random_state": 0}
-    sem = SEM(50, max_iter=30, device=options.device, **as_published)
-    models = {
-        "SEM": sem,
-        "SEM-K": clone(sem).set_params(head="kernel"),
-        "Ridge": Ridge(device=options.device),
-    }
-    if options.quick:
-        sizes = sizes[:3]
-        for method in ("SEM", "SEM-K"):
-            models[method].set_params(max_iter=3, n_components=100)
-    seconds: dict[str, list[float]] = {}
-    for method, model in models.items():
-        seconds[method] = []
-        for n in (sizes[0], *sizes):
-            X, Y = data.X[order[:n]], data.Y[order[:n]]
-            start = time.perf_counter()
-            fit_all(model, X, Y)
-            took = time.perf_counter() - start
-            seconds[method].append(round(took, 3))
-            tell(method, f"{n:,} rows", f"{took:.3f} s")
-        del seconds[method][0]  # it also compiled
-    lines = {method: line_through(sizes, took) for method, took in seconds.items()}
-    published = {f"published: {m}": line_through(SIZES, took) for m, took in TABLE_3.items()}
-    show(
-        f"Table 3: {name}, seconds = a + b n",
-        ["method", "ms a row", "a", "R²"],
-        [{"method": method} | line for method, line in (lines | published).items()],
+def random(name: str, options: argparse.Namespace) -> dict:
+    sem = SEM(100, rate=0.1, max_iter=1 if options.quick else 40, normalize=None, tol=0.0)
+    sem.set_params(random_state=0)
+    # γ is 0.3 over the median squared distance of two codes.
+    sem_k = clone(sem).set_params(head="kernel", gamma=7.883e-05, reg=0.003)
+    methods = {"SEM": sem} if options.quick else {"SEM": sem, "SEM-K": sem_k}
+    protocol = replace(
+        board.TABLE_2,
+        data={name: name},
+        split=standardised(labelled(shuffled)),
+        methods={method: fixed(model) for method, model in methods.items()},
     )
-    return {"sizes": sizes, "seconds": seconds, "lines": lines}
+    rows = []
+    for cell in protocol.cells():
+        rows.append({"method": cell["method"]} | protocol.measure(cell, options.device))
+        tell(rows[-1])
+    return {"rows": rows}
 
 
-def line_through(sizes: Any, seconds: Any) -> dict[str, float]:
-    slope, intercept = np.polyfit(sizes, seconds, 1)
-    rest = np.asarray(seconds) - intercept - slope * np.asarray(sizes)
-    unexplained = rest.var() / np.var(seconds)
-    return {
-        "ms a row": round(1000 * float(slope), 4),
-        "a": round(float(intercept), 3),
-        "R²": round(1 - float(unexplained), 4),
-    }
+def fixed(model: SEM) -> Method:
+    return Method(lambda cell, trial: model)
+
+
+def shuffled(cell: dict[str, Any]) -> Iterator[Trial]:
+    data: Any = load(cell["data"])
+    X = np.vstack([data.X, data.X_test])
+    Y = Labels.complete(sp.vstack([data.Y.positives, data.Y_test.positives], format="csr"))
+    X, X_test, Y, Y_test = train_test_split(X, Y, test_size=len(data.Y_test), random_state=0)
+    yield Trial(X, Y, X_test, Y_test)
 
 
 # Figure 1, and marginals
@@ -441,7 +165,7 @@ def sampled(
     for beta, log_q in draws:
         model.set_params(beta=beta, log_q=log_q)
         clone(model).set_params(max_iter=1).fit(data.X[:1000], data.Y[:1000])  # compiles
-        _, each = fit_all(model, data.X, data.Y)
+        each = fit_all(model, data.X, data.Y)
         found = np.asarray(precision_at_k(data.Y_test, model.top_k(data.X_test, max(ks)), ks))
         row: dict[str, Any] = {"beta": beta, "log_q": log_q}
         row |= {f"P@{k}": round(100 * float(p), 2) for k, p in zip(ks, found)}
@@ -452,6 +176,26 @@ def sampled(
     show(f"{name}, rank {rank}, {passes} passes, {updates}", list(rows[0]), rows)
     about = {"rank": rank, "passes": passes, "updates": updates}
     return about | {"labels": data.Y.n_labels, "rows": rows}
+
+
+def fit_all(model: Any, X: Any, Y: Labels) -> list[float]:
+    """Fit `model` for all of its passes, whatever the objective does; the seconds of each."""
+    blocks, known = model._rows(X, Y)
+    seconds = []
+
+    def descend(start: Callable, step: Callable, until: None) -> Any:
+        state = start()
+        for _ in range(model.max_iter):
+            begin = time.perf_counter()
+            state, loss = step(state)
+            seconds.append(time.perf_counter() - begin)
+            model.history_.append(loss)
+        return state
+
+    model.history_ = []
+    problem = replace(model._problem(blocks, known), _descend=descend)
+    model._fitted(model._fit(problem), known)
+    return seconds
 
 
 def labels_seen(Y: Labels, beta: float | None, batch_size: int) -> int:
@@ -480,7 +224,7 @@ def epoch(name: str, options: argparse.Namespace) -> dict:
     for updates, products in (("one-pass", 3), ("gauss-seidel", 5)):
         model.set_params(updates=updates)
         before = gemm_rate(model, n_labels)
-        seconds = min(fit_all(model, data.X[:n], data.Y[:n])[1])
+        seconds = min(fit_all(model, data.X[:n], data.Y[:n]))
         rate = max(before, gemm_rate(model, n_labels))
         flops = products * 2.0 * n * n_labels * rank
         rows.append(
@@ -547,45 +291,16 @@ def dash(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-# Plots
+# Plot
 
 
-def plots() -> None:
-    IMAGES.mkdir(exist_ok=True)
-    result = lambda part: json.loads(
-        (RESULTS / f"sem_paper-{part}-{DATA[part][0]}.json").read_text()
-    )
-    plot_time(result("table3"))
-    plot_beta(result("figure1"))
+BLUE, RED = "#1b6ca8", "#b5482f"
 
 
-BLUE, GREEN, RED = "#1b6ca8", "#3a7d44", "#b5482f"
-
-
-def plot_time(found: dict) -> None:
+def plot() -> None:
     from matplotlib.figure import Figure  # the extra `plot`
 
-    drawing = Figure(figsize=(8, 4), dpi=200, layout="constrained")
-    axes = drawing.subplots()
-    colours = {"SEM": BLUE, "SEM-K": RED, "Ridge": GREEN}
-    for method, seconds in found["seconds"].items():
-        label = f"{method} (R² of a line {found['lines'][method]['R²']:.3f})"
-        axes.plot(found["sizes"], seconds, "o-", ms=3.5, color=colours[method], label=label)
-    for method, seconds in TABLE_3.items():
-        axes.plot(
-            SIZES, seconds, "s--", ms=3, lw=1, alpha=0.6, color=colours[method],
-            label=f"{method}, published",
-        )  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="seconds of fitting")
-    axes.set_title(f"{found['data']}: time against rows (table 3)", fontsize=11)
-    tidy(axes, axes.xaxis, axes.yaxis)
-    drawing.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=9)
-    drawing.savefig(IMAGES / "sem_time.png")
-
-
-def plot_beta(found: dict) -> None:
-    from matplotlib.figure import Figure
-
+    found = json.loads((RESULTS / f"sem_paper-figure1-{DATA['figure1'][0]}.json").read_text())
     drawing = Figure(figsize=(9, 4), dpi=200, layout="constrained")
     panels = drawing.subplots(1, 3)
     [full] = [row for row in found["rows"] if row["beta"] is None]
@@ -600,8 +315,10 @@ def plot_beta(found: dict) -> None:
         axes.set(xscale="log", xlabel="β", title=title)
         axes.title.set_fontsize(11)
         axes.set_xticks(betas)
-        tidy(axes, axes.xaxis)
+        axes.xaxis.set_major_formatter("{x:,g}")  # 0.3, not 3 × 10⁻¹
         axes.minorticks_off()
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
     panels[2].set_ylim(bottom=0)
     drawing.suptitle(
         f"{found['data']}: {found['labels']:,} labels, rank {found['rank']}, "
@@ -609,15 +326,8 @@ def plot_beta(found: dict) -> None:
         fontsize=11,
     )
     drawing.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    IMAGES.mkdir(exist_ok=True)
     drawing.savefig(IMAGES / "sem_beta.png")
-
-
-def tidy(axes: Any, *logarithmic: Any) -> None:
-    for axis in logarithmic:  # 0.2, not 2 × 10⁻¹
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter("")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 if __name__ == "__main__":

@@ -236,3 +236,17 @@ def test_tables_have_exponents_beside_theory_and_kernels_beside_their_limit():
     text = captured.get()
     for part in ("Ridge", "n s² + d³ + d² L", "1.87", " 2 ", "21.0", "50 %", "its process died"):
         assert part in text
+
+
+def test_no_line_of_the_tables_is_wider_than_80_columns():
+    rows = []
+    for method, timed in METHODS.items():
+        for axis in timed.powers:
+            x = np.array(AXES[axis], float)
+            rows += fits(AXES[axis], x**1.5, memory=x**-0.5, method=method, axis=axis)
+    kernel = {"GFLOP/s": 100.0, "limit": 1000.0, "share of limit": 10.0, "their time / ours": 10.0}
+    rows += [{"cell": {"what": "kernel", "name": name}, "found": kernel} for name in KERNELS]
+    console = Console(width=200)
+    with console.capture() as captured:
+        show(rows, console)
+    assert max(len(line.rstrip()) for line in captured.get().splitlines()) <= 80

@@ -164,6 +164,7 @@ def show(rows: Iterable[Row], console: Console) -> None:
     slopes, kernels = exponents(rows), [row for row in rows if row["cell"]["what"] == "kernel"]
     if slopes:
         console.print(_exponent_table(slopes))
+        console.print(_cost_table(slopes))
     if kernels:
         console.print(_kernel_table(kernels))
 
@@ -256,30 +257,33 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 
 def _exponent_table(slopes: list[Row]) -> Table:
-    table = Table(title="Exponents: how much x-fold data costs, x to the power of")
-    for column in ("method", "cost", "axis", "from", "to"):
-        table.add_column(column)
-    for column in ("time", "theory", "R²", "top k", "memory"):
+    table = Table(title="Exponents: how much x-fold data costs, x to the power of", box=None)
+    table.add_column("method")
+    table.add_column("axis")
+    for column in ("from", "to", "time", "theory", "R²", "top k", "memory"):
         table.add_column(column, justify="right")
     last = ""
     for row in slopes:
         (method, axis), found = (row["cell"]["method"], row["cell"]["axis"]), row["found"]
-        timed, new = METHODS[method], method != last
-        if new and last:
-            table.add_section()
-        last = method
         table.add_row(
-            method if new else "",
-            timed.cost if new else "",
+            method if method != last else "",
             axis,
             f"{found['from']:,}",
             f"{found['to']:,}",
             _number(found, "exponent"),
-            str(timed.powers[axis]),
+            str(METHODS[method].powers[axis]),
             _number(found, "R²", 3),
             _number(found, "predict exponent"),
             _number(found, "memory exponent"),
         )
+        last = method
+    return table
+
+
+def _cost_table(slopes: list[Row]) -> Table:
+    table = Table("method", "cost", title="Theory", box=None)
+    for method in dict.fromkeys(row["cell"]["method"] for row in slopes):
+        table.add_row(method, METHODS[method].cost)
     return table
 
 
