@@ -33,8 +33,11 @@ def regressions(  # type: ignore[no-untyped-def]
     n_labels = len(start) - 1
     place = np.full(n_features, -1, np.int32)
     most = 0
-    for e in range(len(row)):
-        most += indptr[row[e] + 1] - indptr[row[e]]
+    for label in range(n_labels):
+        nnz = 0
+        for e in range(start[label], start[label + 1]):
+            nnz += indptr[row[e] + 1] - indptr[row[e]]
+        most += min(nnz, n_features)
     features, weights = np.empty(most, np.int32), np.empty(most, np.float64)
     pointer, trust = np.zeros(n_labels + 1, np.int64), np.empty((2, n_labels), np.float64)
     filled = 0
@@ -44,7 +47,8 @@ def regressions(  # type: ignore[no-untyped-def]
         nnz = 0
         for e in range(first, last):
             nnz += indptr[row[e] + 1] - indptr[row[e]]
-        own, column, value = np.empty(nnz, np.int32), np.empty(nnz, np.int32), np.empty(nnz)
+        own = np.empty(min(nnz, n_features), np.int32)
+        column, value = np.empty(nnz, np.int32), np.empty(nnz)
         at = np.zeros(n + 1, np.int64)
         width, k = 0, 0
         for i in range(n):

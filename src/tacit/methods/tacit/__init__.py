@@ -80,7 +80,7 @@ _LINKS = (10.0, 100.0, 1000.0)
 _SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a two-hundredth of all
 _LOOKED = (1.0, 3.0, 10.0, 0.3, 0.1)  # its C: up from the first as long as it helps, else down
 _SHARES = (1.0, 0.5)
-_LOOK_WORK = 2e9  # numbers of X, once for each label of a row's shortlist
+_LOOK_WORK = 1e9  # numbers of X, once for each label of a row's shortlist
 _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
 _LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
 
