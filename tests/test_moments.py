@@ -131,6 +131,14 @@ def test_products_know_the_diagonal_and_the_cross_moments(backend, blocks_of, to
     assert_allclose(backend.to_numpy(products.xy), X.T @ Y, atol=1e-12)
 
 
+def test_a_product_some_columns_at_a_time_is_the_same(monkeypatch, backend, blocks_of, toy):
+    X, Y, _ = toy
+    products = Products(placed(blocks_of(X, Labels.complete(Y), "memory"), backend), 1e-12, 200)
+    whole = backend.to_numpy(products.regress(products.xy, 0.7))
+    monkeypatch.setattr(tacit.moments, "_LAID_OUT", 2 * X.shape[0])  # two of nine columns
+    assert_allclose(backend.to_numpy(products.regress(products.xy, 0.7)), whole, atol=1e-10)
+
+
 def test_the_diagonal_saves_steps_where_features_differ_in_scale(monkeypatch, blocks_of):
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.standard_normal((200, 30)) * np.geomspace(1, 100, 30))

@@ -118,3 +118,22 @@ def test_each_regression_is_at_its_minimum_as_scikit_learn_finds_it(C):
         *z, a, b = exact.fit(design, yes[mine]).coef_[0]
         assert_allclose(found[label], z, atol=1e-4)
         assert_allclose(trust[:, label], [a, 3 * b], atol=1e-4)
+
+
+def test_rare_answers_are_learned_as_exactly_as_frequent_ones():
+    """Few yeses move the gradient little, and a tolerance that forgets it stops at once."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    X = sp.csr_array(rng.standard_normal((n, 6)) * (rng.random((n, 6)) < 0.5))
+    yes, extra = np.arange(n) % 400 == 0, rng.standard_normal(n)
+    X = sp.csr_array(X + sp.csr_array(yes[:, None] * np.eye(6)[[2]]))
+    features, weights, _, trust = regressions(
+        X.indptr, X.indices, X.data, extra, np.arange(n), np.array([0, n]), yes,
+        3.0, 3.0, 1e-2, 0.0, 6,
+    )  # fmt: skip
+    found = np.zeros(6)
+    found[features] = weights
+    design = np.hstack([X.toarray(), extra[:, None], np.full((n, 1), 3.0)])
+    exact = LogisticRegression(C=3.0, fit_intercept=False, tol=1e-10, max_iter=1000)
+    *z, a, b = exact.fit(design, yes).coef_[0]
+    assert_allclose([*found, *trust[:, 0]], [*z, a, 3 * b], atol=0.05)

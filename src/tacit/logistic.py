@@ -34,19 +34,14 @@ def regressions(  # type: ignore[no-untyped-def]
     place = np.full(n_features, -1, np.int32)
     most = 0
     for label in range(n_labels):
-        nnz = 0
-        for e in range(start[label], start[label + 1]):
-            nnz += indptr[row[e] + 1] - indptr[row[e]]
-        most += min(nnz, n_features)
+        most += min(_stored(indptr, row[start[label] : start[label + 1]]), n_features)
     features, weights = np.empty(most, np.int32), np.empty(most, np.float64)
     pointer, trust = np.zeros(n_labels + 1, np.int64), np.empty((2, n_labels), np.float64)
     filled = 0
     for label in range(n_labels):
         first, last = start[label], start[label + 1]
         n = last - first
-        nnz = 0
-        for e in range(first, last):
-            nnz += indptr[row[e] + 1] - indptr[row[e]]
+        nnz = _stored(indptr, row[first:last])
         own = np.empty(min(nnz, n_features), np.int32)
         column, value = np.empty(nnz, np.int32), np.empty(nnz)
         at = np.zeros(n + 1, np.int64)
@@ -71,6 +66,14 @@ def regressions(  # type: ignore[no-untyped-def]
         pointer[label + 1] = filled
         trust[0, label], trust[1, label] = w[width], constant * w[width + 1]
     return features[:filled].copy(), weights[:filled].copy(), pointer, trust
+
+
+@numba.njit(nogil=True, cache=True)
+def _stored(indptr, row):  # type: ignore[no-untyped-def]
+    total = 0
+    for r in row:
+        total += indptr[r + 1] - indptr[r]
+    return total
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)

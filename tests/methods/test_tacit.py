@@ -494,6 +494,19 @@ def test_conjugate_gradients_come_near_to_exact_ridge(monkeypatch):
     assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-2)
 
 
+@pytest.mark.parametrize("cv", [2, 3, 5])
+def test_the_first_fold_and_two_halves_of_the_others_are_all_rows(cv):
+    X, Y = data(n=53)
+    model = Tacit(cv=cv)
+    problem = model._problem(*model._rows(X, Y))
+    rows = lambda blocks: np.vstack([laid_out(part)[0] for part in blocks.parts])
+    judged, one, other = (rows(part) for part in model._judged_and_halves(problem))
+    assert_array_equal(judged, rows(problem.fold(0, cv)))
+    assert abs(len(one) - len(other)) <= cv
+    together, whole = np.vstack([judged, one, other]), rows(problem.blocks)
+    assert_array_equal(together[np.lexsort(together.T)], whole[np.lexsort(whole.T)])
+
+
 def test_of_low_rank_it_is_leml_of_the_scaled_features(monkeypatch, tmp_path):
     tight = dict(rank=3, max_iter=300, tol=1e-13)
     monkeypatch.setattr(tacit.methods.tacit, "DENSE_LIMIT", 10)

@@ -16,7 +16,7 @@ On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library
 the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
 
 `silence` reads a score and writes a derivative. The same in the library's verbs goes through the
-n × L scores some twenty times, which took nine tenths of a pass of GenEML.
+n × L scores some twenty times; a pass of GenEML took twice as long with them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three levels of `Tacit`, and how each is judged: by what is said of rows it has not seen.
+"""The levels of `Tacit`, and how each is judged: by what is said of rows it has not seen.
 
 Rows are dealt into K folds. For every choice below, the model of the other folds ranks the labels
 of a fold, and what counts is
@@ -31,6 +31,9 @@ score, which estimates P(said), P(true | unsaid) follows from Bayes' theorem,
 
 and W is (2) for Ŷ in place of Y, with V = 1 and λ / 10, since every row now says something. Where
 labels are masked, c is the share of a label's entries that is known, and ŷ = s / c where it is not.
+
+**Level 3**, the second look, is in `tacit.second_look`. **Links** (`linked`) are for completion
+alone, and judged by the half of what was said that is asked for, over twenty ranks.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ START = 6  # on the ladder: λ = 3.2, the best single choice of plain ridge
 POWERS = (0.0, 1.0, 2.0)
 SHRINKAGES = (1.0, 3.0, 10.0)
 EXPOSURES = (0.4, 0.2, 0.1)
-DISCOUNTS = 1 / np.log2(np.arange(2, 7))
+RANKS, RANKS_COMPLETED = 5, 20  # a steward reads further
 
 
 @dataclass(frozen=True)
@@ -242,22 +245,19 @@ def gain(b: Block, seen: Seen) -> tuple[float, int]:
     """The sum of (1) over some rows, and their number."""
     total = 0.0
     for part, S in scored(b, seen):
-        best = b.kernels.top_k(S, None, 5, None).indices
+        best = b.kernels.top_k(S, None, RANKS, None).indices
         total += gain_of(contains(part.Y.scipy(), best))
     return total, b.Y.shape[0]
 
 
-def gain_of(hit: np.ndarray) -> float:
+def gain_of(hit: np.ndarray, ranks: int = RANKS) -> float:
     """The sum of (1) where the labels at each rank were said or not."""
-    ranks = min(len(DISCOUNTS), hit.shape[1])
-    return float((hit[:, :ranks] * DISCOUNTS[:ranks]).sum())
+    hit = hit[:, :ranks]
+    return float((hit / np.log2(np.arange(2, hit.shape[1] + 2))).sum())
 
 
 def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
-    """As `gain`, but of the half of what was said that is asked, where the other half is known.
-
-    Twenty ranks count: a steward reads further than the first five.
-    """
+    """As `gain`, but of the half of what was said that is asked, where the other half is known."""
     total, rng, k = 0.0, np.random.default_rng(0), b.kernels
     for part, S in scored(b, replace(seen, links=None)):
         said = part.Y.scipy()
@@ -266,8 +266,8 @@ def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
         left = k.sparse(left, pattern=True)
         if seen.links is not None:
             S = S + k.spmm(left, seen.links)
-        best = k.top_k(S, None, 20, left).indices
-        total += float((contains(wanted, best) / np.log2(np.arange(2, best.shape[1] + 2))).sum())
+        best = k.top_k(S, None, RANKS_COMPLETED, left).indices
+        total += gain_of(contains(wanted, best), RANKS_COMPLETED)
     return total, b.Y.shape[0]
 
 
