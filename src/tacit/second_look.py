@@ -23,8 +23,8 @@ sparse, there are thousands, and they share no matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,28 +45,33 @@ _LABELS = 32  # to a task
 
 @dataclass(frozen=True)
 class Shortlists:
-    """Rows, their best labels by a model that has not seen them, and which of those were said."""
+    """Rows, their best labels by a model that has not seen them, and which of those were said.
+
+    `heard` are the rows that say anything, of these labels or of others.
+    """
 
     X: sp.csr_array
     top: TopK
     said: np.ndarray
+    heard: np.ndarray
 
     def __add__(self, other: Shortlists) -> Shortlists:
         top = TopK(*(np.concatenate(pair) for pair in zip(self.top, other.top)))
         X = sp.vstack([self.X, other.X], format="csr")
-        return Shortlists(X, top, np.concatenate([self.said, other.said]))
+        both = lambda name: np.concatenate([getattr(self, name), getattr(other, name)])
+        return Shortlists(X, top, both("said"), both("heard"))
 
     def that_say_something(self) -> Shortlists:
-        some = self.said.any(axis=1)
-        return Shortlists(self.X[some], TopK(*(a[some] for a in self.top)), self.said[some])
+        some = self.heard
+        top = TopK(*(a[some] for a in self.top))
+        return Shortlists(self.X[some], top, self.said[some], some[some])
 
-    def gain(self, of: Callable[[np.ndarray], float], look: SecondLook | None = None) -> float:
-        """100 times what `of` gives a row, on average, for what was said at each rank."""
-        said = self.said
-        if look is not None:
-            order = np.argsort(-look.logits(self.X, self.top), axis=1, kind="stable")
-            said = np.take_along_axis(said, order, axis=1)
-        return 100 * of(said) / max(len(said), 1)
+    def reordered(self, look: SecondLook, shares: Sequence[float]) -> list[np.ndarray]:
+        """What was said at each rank in the order that the look gives, for each share of it."""
+        found, logs = replace(look, share=1.0).logits(self.X, self.top), _logs(self.top)
+        mixed = (share * found + (1 - share) * logs for share in shares)
+        orders = (np.argsort(-logits, axis=1, kind="stable") for logits in mixed)
+        return [np.take_along_axis(self.said, order, axis=1) for order in orders]
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ class SecondLook:
         --------
         >>> kind = [0, 1] * 20  # of rows: label 0 is for one kind, label 1 for the other
         >>> top = TopK(np.tile([0, 1], (40, 1)), np.full((40, 2), 0.5))
-        >>> rows = Shortlists(sp.csr_array(np.eye(2)[kind]), top, np.eye(2, dtype=bool)[kind])
+        >>> said, heard = np.eye(2, dtype=bool)[kind], np.full(40, True)
+        >>> rows = Shortlists(sp.csr_array(np.eye(2)[kind]), top, said, heard)
         >>> look = SecondLook.fit(rows, n_labels=2, C=10.0)
         >>> look.ranked(rows.X, top).indices[:2]
         array([[0, 1],
@@ -174,11 +180,13 @@ class SecondLook:
 
 def _by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The labels on a shortlist, and where each begins among the places of all in their order."""
-    flat = indices.ravel()
-    order = np.argsort(flat, kind="stable")
-    order = order[np.searchsorted(flat[order], 0) :]  # -1: no label
-    labels, start = np.unique(flat[order], return_index=True)
-    return labels, np.append(start, len(order)), order
+    places = np.flatnonzero(indices >= 0)  # -1: no label
+    flat = indices.ravel()[places]
+    counts = np.bincount(flat)
+    labels = np.flatnonzero(counts)
+    # In as few bits as hold it: NumPy counts numbers of 16, and compares longer ones.
+    order = np.argsort(flat.astype(np.min_scalar_type(len(counts))), kind="stable")
+    return labels, np.append(0, np.cumsum(counts[labels])), places[order]
 
 
 def _logs(top: TopK) -> np.ndarray:

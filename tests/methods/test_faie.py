@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -129,6 +130,124 @@ def test_a_fit_takes_far_less_memory_than_the_n_by_n_matrix():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 * 4000**2 / 10
+
+
+# ---- the route by rows, where the Gram triple is too large
+
+
+FEW_ROWS = [(12, 20, 5), (12, 5, 20), (12, 20, 30)]
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """From here on, 12 rows can be laid out against each other but 20 features or labels cannot."""
+
+    def lower(limit=12**2):
+        monkeypatch.setattr("tacit.labels.DENSE_LIMIT", limit)
+        monkeypatch.setattr("tacit.codecs.training.DENSE_LIMIT", limit)
+
+    return lower
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("shape", FEW_ROWS)
+def test_few_rows_give_the_scores_of_the_gram_triple(device, shape, centred, as_given, small_limit):
+    X, Y, fresh = data(shape)
+    X, fresh = as_given(X), as_given(fresh[:4])
+    models = [
+        FaIE(rank, alpha=alpha, reg=reg, fit_intercept=centred, device=device)
+        for rank, alpha, reg in [(1, 2.0, 0.3), (4, 50.0, 0.01), (100, 0.1, 3.0), (100, 0.0, 0.3)]
+    ]
+    size = lambda model: np.linalg.norm(model.transform(fresh))  # whatever the signs and rotations
+    found = lambda model: (model.fit(X, Y).decision_function(fresh), size(model))
+    wanted = [found(model) for model in models]
+    small_limit()
+    for model, (scores, codes) in zip(models, wanted):
+        assert isinstance(learnt(model, X, Y)[0], faie.RowCode)
+        assert_allclose(found(model)[0], scores, atol=1e-9)
+        assert_allclose(size(model), codes, rtol=1e-9)
+
+
+@pytest.mark.parametrize("where", ["three blocks", "streamed", "disk", "dask"])
+def test_few_rows_in_blocks_give_the_same_scores(blocks_of, where, small_limit):
+    X, Y, fresh = data((12, 20, 5))
+    model = plain(3, alpha=2.0, reg=0.3)
+    wanted = model.fit(X, Y).decision_function(fresh)
+    rows = blocks_of(sp.csr_array(X), Labels.complete(Y), where)
+    small_limit()
+    assert_allclose(model.fit(rows).decision_function(fresh), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_codes_by_rows_can_be_encoded_for_any_regressor(device, centred, small_limit):
+    X, Y, fresh = data((12, 20, 5))
+    small_limit()
+    params = dict(alpha=2.0, reg=0.3, fit_intercept=centred, device=device)
+    model = plain(3, **params)
+    code, rows, C = learnt(model, X, Y)
+    A, B = less_means(X, Y, centred)
+    wanted = codes_by_definition(model, A, B)
+    assert_allclose(C.T @ C, np.eye(3), atol=1e-9)
+    assert_allclose(C @ C.T, wanted @ wanted.T, atol=1e-9)
+    assert_allclose(rows.backend.to_numpy(code.H), B.T @ C, atol=1e-9)
+    ridge = linear_model.Ridge(alpha=0.3, fit_intercept=centred)
+    other = plain(3, predictor=ridge, **params).fit(X, Y)
+    found = other.decision_function(fresh)
+    assert_allclose(found, model.fit(X, Y).decision_function(fresh), atol=1e-8)
+
+
+def test_few_rows_of_very_many_features_and_labels_fit_and_stay_sparse():
+    rng = np.random.default_rng(0)
+    n, d, n_labels = 60, 40_000, 20_000
+    assert max(d, n_labels) ** 2 > training.DENSE_LIMIT
+    X = sp.random_array((n, d), density=0.001, rng=rng, format="csr")
+    Y = sp.random_array((n, n_labels), density=0.001, rng=rng, format="csr") > 0
+    model = plain(3, alpha=2.0, reg=0.3)
+    model.fit(X[:10], Labels.complete(Y[:10]))  # first, whatever is compiled
+    tracemalloc.start()
+    model.fit(X, Labels.complete(Y))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * n * (d + n_labels) / 2, "neither X nor Y laid out"
+    A, B = less_means(X.toarray(), Y.toarray())
+    smoother = np.linalg.inv(A @ A.T + 0.3 * np.eye(n))
+    C = leading(B @ B.T + 2 * A @ A.T @ smoother, 3)
+    wanted = Y.toarray().mean(0) + A[:5] @ (A.T @ (smoother @ C)) @ (C.T @ B)
+    assert_allclose(model.decision_function(X[:5]), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", ["silent labels", "labels always said", "no features", "one row"])
+def test_degenerate_data_by_rows_give_finite_scores(device, case, small_limit):
+    X, Y, _ = data((12, 20, 5))
+    X, Y = {
+        "silent labels": (X, 0 * Y),
+        "labels always said": (X, 0 * Y + 1),
+        "no features": (0 * X, Y),
+        "one row": (X[:1], Y[:1]),
+    }[case]
+    small_limit()
+    for rank in (1, 1000):
+        for centred in (True, False):
+            model = plain(rank, fit_intercept=centred, device=device).fit(X, Y)
+            assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_what_has_no_route_by_rows_is_refused_in_one_clear_sentence(small_limit):
+    X, Y, _ = data((12, 20, 5))
+    small_limit()
+    message = "the XᵀX of this codec would lay out 21 × 21 .*rembed"
+    for variant in VARIANTS[1:]:
+        with pytest.raises(ValueError, match=message):
+            plain(variant=variant).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        plain().fit_path(X, Y)
+    small_limit(12**2 - 1)
+    with pytest.raises(ValueError, match=message):
+        plain().fit(X, Y)
+
+
+# ---- codes
 
 
 @pytest.mark.parametrize("variant", ["faie", "linear", "p-linear"])

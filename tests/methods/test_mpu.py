@@ -15,6 +15,7 @@ import tacit
 from tacit import MPU, Labels
 from tacit.backends import get_backend
 from tacit.backends.block import Placement, place
+from tacit.backends.numpy import NumpyBackend
 from tacit.blocks import Rows, write_shards
 from tacit.files import read_arrays, write_arrays
 from tacit.methods import mpu
@@ -387,6 +388,22 @@ def test_partial_fit_says_what_it_needs():
     stream = MPU(1, c=0.5).partial_fit(X, said)
     with pytest.raises(ValueError, match="this batch has 3 positive-only labels"):
         stream.partial_fit(X, said[:, :3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_may_be_as_many_as_fill_half_of_the_device_twice_over(monkeypatch, dtype):
+    X, _, said, _ = problem(n=40, d=2, n_labels=20)
+    model = MPU(10, c=0.5, max_iter=1, random_state=0)
+    most = (3 + 9 * 20) * 20  # of the last level
+    room = 2 * 2 * most * np.dtype(dtype).itemsize
+    monkeypatch.setattr(mpu, "_MOST_WEIGHTS", most - 1)
+    with pytest.raises(ValueError, match=r"MPU's weights would lay out 183 × 20 .* fewer levels"):
+        model.fit(X.astype(dtype), said)  # where memory is the host's
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: room)
+    assert model.fit(X.astype(dtype), said).model_.W.dtype == dtype
+    monkeypatch.setattr(NumpyBackend, "room", lambda self: room - 1)
+    with pytest.raises(ValueError, match="more than the 3,659 allowed"):
+        model.fit(X.astype(dtype), said)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "newton"])

@@ -17,6 +17,7 @@ from tacit import LEML, Labels, Tacit, load
 from tacit.backends import Sparse
 from tacit.backends.block import Placement, pieces, place
 from tacit.blocks import Rows
+from tacit.methods.tacit import _clear, _climb, _shortlists
 from tacit.methods.tacit.levels import (
     LADDER,
     SHRINKAGES,
@@ -205,9 +206,10 @@ def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_r
         for k in K:
             wanted = by_formula(parts, REG, P, (k,)) @ stack(beta, (k,))
             assert_allclose(folds.back(got.without[k]), wanted, atol=1e-8)
-        for k, W in enumerate(got.apart(), start=1):  # nothing of the first fold goes in
-            wanted = by_formula(parts, REG, P, (0, k)) @ stack(beta, (0,))
-            assert_allclose(folds.back(W), wanted, atol=1e-8)
+        for k in K:  # nothing of fold k goes in
+            for j, W in zip(np.delete(K, k), got.apart(k), strict=True):
+                wanted = by_formula(parts, REG, P, (k, j)) @ stack(beta, (k,))
+                assert_allclose(folds.back(W), wanted, atol=1e-8)
 
 
 def test_infinite_shrinkage_leaves_the_weights_as_they_are():
@@ -243,9 +245,11 @@ def test_level_2_is_ridge_of_labels_filled_in_one_by_one(kind, power):
     assert_allclose(folds.back(got.W), filled(folds.back(found.W)), atol=1e-8)
     for k, W in enumerate(found.without):
         assert_allclose(folds.back(got.without[k]), filled(folds.back(W), (k,)), atol=1e-8)
-    for k, W in enumerate(got.apart(), start=1):
-        wanted = filled(by_formula(parts, REG, P, (0, k)), (0, k))
-        assert_allclose(folds.back(W), wanted, atol=1e-8)
+    for k in range(len(parts)):
+        others = np.delete(np.arange(len(parts)), k)
+        for j, W in zip(others, got.apart(k), strict=True):
+            wanted = filled(by_formula(parts, REG, P, (k, j)), (k, j))
+            assert_allclose(folds.back(W), wanted, atol=1e-8)
 
 
 def test_complete_labels_are_never_imputed():
@@ -281,7 +285,7 @@ PROBLEMS = [
 
 @pytest.fixture(scope="module")
 def fitted():
-    """Each problem at each level but the second look, which is judged on one fold only."""
+    """Each problem at each level but the second look, which is judged on some folds only."""
     fit = lambda levels, X, Y: Tacit(levels=levels, scaling="standard", cv=3).fit(X, Y)
     return [[fit(levels, X, of_kind(kind, Y)) for levels in range(3)] for kind, (X, Y) in PROBLEMS]
 
@@ -327,6 +331,70 @@ def steep(n=600, n_labels=12):
     X = rng.standard_normal((n, 5)) ** 3
     Z = X @ rng.standard_normal((5, n_labels)) + rng.logistic(size=(n, n_labels))
     return X, (Z > 1).astype(int)
+
+
+@pytest.mark.parametrize(("clear", "wanted"), [(True, 1), (False, 4)])
+def test_a_second_look_is_judged_on_fold_after_fold_until_the_answer_is_clear(
+    monkeypatch, clear, wanted
+):
+    monkeypatch.setattr(tacit.methods.tacit, "_clear", lambda won: clear)
+    asked = []
+
+    class Watched(Tacit):
+        def _settle(self, problem, held, apart):
+            super()._settle(problem, held, (asked.append(1) or parts for parts in apart))
+
+    X, Y = steep(200)
+    model = Watched(scaling="standard", cv=4).fit(X, Labels.complete(Y))
+    assert len(asked) == wanted
+    step = next(s for s in model.report_.steps if s.level == "second look")
+    assert step.kept == (step.gain > step.before) == (model.look_weights_ is not None)
+
+
+def test_what_is_twice_the_standard_error_away_from_nothing_is_clear():
+    won = np.random.default_rng(0).standard_normal(400)
+    won -= won.mean()
+    error = won.std() / 20
+    for shift, clear in [(0, False), (1.9, False), (2.1, True), (-1.9, False), (-2.1, True)]:
+        assert _clear(won + shift * error) == clear
+    assert _clear(np.zeros(5))
+
+
+@pytest.mark.parametrize(
+    ("heights", "first", "wanted", "visited"),
+    [
+        ([0, 1, 2, 3, 1], 1, 3, [1, 2, 3, 4]),
+        ([3, 2, 1, 0, 0], 2, 0, [2, 3, 1, 0]),
+        ([0, 1, 5, 1, 0], 2, 2, [2, 3, 1]),
+        ([0, 1, 2], 2, 2, [2, 1]),
+    ],
+)
+def test_a_ladder_is_climbed_from_its_first_step_and_no_step_is_tried_twice(
+    heights, first, wanted, visited
+):
+    tried = []
+    at = lambda j: tried.append(j) or (heights[j], j)
+    found, step = _climb(at, first, len(heights), lambda: False)
+    assert (found, step, tried) == ((heights[wanted], wanted), wanted, visited)
+
+
+@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anything(kind):
+    X, Y = data()
+    known = np.random.default_rng(0).random(Y.shape) < 0.7
+    known[:20] = Y[:20] = 0
+    labels = Labels.masked(Y * known, known) if kind == "masked" else Labels.positive_only(Y)
+    model = Tacit(cv=3)
+    problem = model._problem(*model._rows(X, labels))
+    W = problem.backend.asarray(np.random.default_rng(1).standard_normal((7, 7)))
+    rows = problem.blocks.sum(_shortlists, Seen(W), 3)
+    assert_array_equal(rows.heard, np.arange(60) >= 20)
+    place = rows.top.indices
+    said = np.take_along_axis(Y * known if kind == "masked" else Y, np.maximum(place, 0), axis=1)
+    assert_array_equal(rows.said, said * (place >= 0))
+    if kind == "masked":
+        assert np.take_along_axis(known, place, axis=1)[place >= 0].all()
+        assert_array_equal((place >= 0).sum(axis=1), np.minimum(known.sum(axis=1), 3))
 
 
 def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypatch):
@@ -492,6 +560,33 @@ def test_conjugate_gradients_come_near_to_exact_ridge(monkeypatch):
     scaled = np.hstack([StandardScaler().fit_transform(X), np.ones((len(X), 1))])
     ridge = Ridge(alpha=chosen_reg(model), fit_intercept=False).fit(scaled, Y)
     assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-2)
+
+
+def test_models_by_conjugate_gradients_have_not_seen_the_rows_they_are_asked_about(monkeypatch):
+    monkeypatch.setattr(tacit.methods.tacit, "_EXACT_FEATURES", 5)
+    monkeypatch.setattr(tacit.methods.tacit, "_CG", dict(rtol=1e-12, max_iter=100))
+    X, Y = data(n=90)
+    kept = []
+
+    class Watched(Tacit):
+        def _settle(self, problem, held, apart):
+            kept.append((held, [list(parts) for parts in apart]))
+            super()._settle(problem, held, iter(kept[0][1]))
+
+    model = Watched(scaling="none", cv=3).fit(X, Y)
+    held, apart = kept[0]
+    rows = [[laid_out(part) for part in blocks.parts] for blocks, _ in held]
+    rows = [[np.vstack(arrays) for arrays in list(zip(*fold))[:2]] for fold in rows]
+
+    def ridge(*without):
+        X, Y = (np.vstack([f[i] for k, f in enumerate(rows) if k not in without]) for i in (0, 1))
+        return np.linalg.solve(X.T @ X + chosen_reg(model) * np.eye(X.shape[1]), X.T @ Y)
+
+    for k, (judged, *others) in enumerate(apart):
+        for _, seen in (held[k], judged):
+            assert_allclose(seen.W, ridge(k), atol=1e-8)
+        for j, (_, seen) in zip(np.delete(np.arange(3), k), others, strict=True):
+            assert_allclose(seen.W, ridge(k, j), atol=1e-8)
 
 
 @pytest.mark.parametrize("cv", [2, 3, 5])

@@ -1,4 +1,4 @@
-"""FaIE: feature-aware implicit label space encoding, from the Gram triple.
+"""FaIE: feature-aware implicit label space encoding, from the Gram triple or that of the rows.
 
 Codes C with CᵀC = I from which the labels can be recovered and which features can predict,
 
@@ -21,6 +21,13 @@ the features; so it is with every kernel-FaIE whose kernel is positive definite.
     "p-linear"    C = ỸP again, by what features predict only: those of NNᵀ.                    (4)
     "op"          C = X̃R, which is CPLST; "r" is α = 0, which is PLST.
 
+Where rows are few and the Gram triple is too large, the paper's matrix is the small one. With
+K = X̃X̃ᵀ, and X̃ᵀ(K + λI)⁻¹ = (X̃ᵀX̃ + λI)⁻¹X̃ᵀ,
+
+    αΔ = αK (K + λI)⁻¹ = α (I - λ (K + λI)⁻¹),    B = X̃ᵀ (K + λI)⁻¹ C,                         (5)
+
+B being the ridge regression to the codes. Of their eigenvalues w, C = (Ỹ H + α X̃ B) w⁻¹.
+
 References: Z. Lin, G. Ding, M. Hu and J. Wang. Multi-label classification via feature-aware
 implicit label space encoding. ICML 2014.
 """
@@ -34,13 +41,15 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_namespace
 from scipy.sparse.linalg import LinearOperator
 
-from tacit.backends import Array
+from tacit.backends import Array, Backend, Sparse
+from tacit.backends.block import Block
 from tacit.codecs.code import LinearCode
 from tacit.codecs.cplst import CPLST, whitened
 from tacit.codecs.plst import PLST
 from tacit.codecs.training import Training
+from tacit.solvers import inverse
 
-__all__ = ["FaIE"]
+__all__ = ["FaIE", "RowCode"]
 
 _LAID_OUT = 4096  # rows of T; a larger one is only multiplied by
 _ROUNDING = 1e-10  # eigenvalues below this share of the largest are none
@@ -52,23 +61,41 @@ class FaIE:
     variant: str = "faie"
     nested: ClassVar[bool] = True  # fewer codes are the first of more
 
-    def learn(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def learn(self, training: Training, rank: int, reg: float) -> LinearCode | RowCode:
         if self.variant == "op":
             return CPLST().learn(training, rank, reg)
         if self.variant == "r":
             return PLST().learn(training, rank, reg)
-        learn = self._free if self.variant == "faie" else self._linear
-        return learn(training, rank, reg)
+        if self.variant != "faie":
+            return self._linear(training, rank, reg)
+        return (self._by_rows if training.by_rows else self._free)(training, rank, reg)
 
     def _free(self, training: Training, rank: int, reg: float) -> LinearCode:
         S = training.moments
         Z, delta, A = whitened(S, reg)
         T = gram(S.yy, A, delta, self.alpha)
         w, V = training.leading(T, rank)
-        root, inverse = _roots(w)
-        n_labels = training.n_labels
-        P, R = V[:n_labels] * inverse, self.alpha**0.5 * (Z @ (V[n_labels:] * inverse))
-        return LinearCode(P, R, V[:n_labels] * root, training)
+        root, inverse_root = _roots(w)
+        V_y, V_x = V[: training.n_labels], V[training.n_labels :]
+        P, R = V_y * inverse_root, self.alpha**0.5 * (Z @ (V_x * inverse_root))
+        return LinearCode(P, R, V_y * root, training)
+
+    def _by_rows(self, training: Training, rank: int, reg: float) -> RowCode:
+        b, centred = training.rows, training.centred
+        smoother = inverse(_plus(row_gram(b.X, b.kernels, centred), reg))
+        M = row_gram(b.Y, b.kernels, centred)
+        M -= self.alpha * reg * smoother
+        w, V = training.leading(_plus(M, self.alpha), rank)
+        xp, (root, inverse_root) = array_namespace(V), _roots(w)
+        C = V * (root * inverse_root)
+        if centred:  # as they are but for rounding
+            C = C - xp.mean(C, axis=0)
+        H, B = b.kernels.spmm_t(b.Y, C), b.project_t(smoother @ C)
+        P, R = H * inverse_root**2, self.alpha * B * inverse_root**2
+        if centred:  # the means are taken off by the weight of the constant feature
+            x = b.project_t(xp.ones_like(C[:, :1]))[:-1, 0] / len(C)
+            B[-1], R[-1] = -(x @ B[:-1]), -(x @ R[:-1] + training.label_means @ P)
+        return RowCode(P, R, H, B)
 
     def _linear(self, training: Training, rank: int, reg: float) -> LinearCode:
         S = training.moments
@@ -85,6 +112,41 @@ class FaIE:
             E[at, at] += s**2
         _, G = training.leading(E, rank)
         return LinearCode((V / s) @ G, None, (V * s) @ G, training)
+
+
+@dataclass(frozen=True)
+class RowCode:
+    """C = Y P + X R, the constant feature included, with the regression B that came with it."""
+
+    P: Array
+    R: Array
+    H: Array
+    B: Array
+
+    def encode(self, b: Block) -> Array:
+        return b.kernels.spmm(b.Y, self.P) + b.project(self.R)
+
+    def weights(self, training: Training, reg: float) -> Array:
+        return self.B
+
+
+def row_gram(S: Any, kernels: Backend, centred: bool) -> Array:
+    """S Sᵀ, with S less the means of its columns if `centred`, though nobody takes them off S."""
+    T = S.transposed if isinstance(S, Sparse) else S.T
+    G = kernels.cross(T, T)
+    if centred:
+        xp = array_namespace(G)
+        m = xp.mean(G, axis=0)
+        G -= m[:, None]
+        G -= m - xp.mean(m)
+    return G
+
+
+def _plus(G: Array, value: float) -> Array:
+    """G + value · I, in place."""
+    at = array_namespace(G).arange(len(G))
+    G[at, at] += value
+    return G
 
 
 def gram(yy: Array, A: Array, delta: Array, alpha: float) -> Any:

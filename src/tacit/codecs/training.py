@@ -1,21 +1,27 @@
-"""What a codec learns from: rows in blocks and, for whoever asks, their Gram triple."""
+"""What a codec learns from: rows in blocks and, for whoever asks, their Gram triple.
+
+Where the triple is too large but rows are few, all of them in one block, for a Gram matrix of rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 from scipy.sparse.linalg import LinearOperator
 
-from tacit.backends import Array, Backend
+from tacit.backends import Array, Backend, Sparse
+from tacit.backends.block import Block, label_counts
 from tacit.blocks import Blocks
 from tacit.labels import DENSE_LIMIT, check_dense
 from tacit.moments import Equations, Moments, Products
 from tacit.solvers import leading_eigenpairs
 
-__all__ = ["Training", "gram_triple"]
+__all__ = ["Training", "gram_triple", "on_host", "stacked"]
 
 _INSTEAD = 'LabelSpaceReduction(codec="rembed") or LEML'
 
@@ -79,6 +85,26 @@ class Training:
         return self.sums.centred() if self.centred else self.sums
 
     @cached_property
+    def by_rows(self) -> bool:
+        """Whether the Gram triple cannot be laid out, but a Gram matrix of the rows can."""
+        if max(self.n_features, self.n_labels) ** 2 <= DENSE_LIMIT:
+            return False
+        return self.blocks.sum(_n_rows) ** 2 <= DENSE_LIMIT
+
+    @cached_property
+    def rows(self) -> Block:
+        """All rows in one block, in any order."""
+        X, Y = (stacked(parts) for parts in zip(*self.blocks.sum(_listed)))
+        place = self.backend.sparse if sp.issparse(X) else self.backend.asarray
+        return Block(place(X), self.backend.sparse(Y, pattern=True), None, None, self.backend)
+
+    @cached_property
+    def label_means(self) -> Array:
+        if self.by_rows:
+            return label_counts(self.rows) / self.rows.Y.shape[0]
+        return self.sums.y_sum / self.sums.n
+
+    @cached_property
     def equations(self) -> Equations:
         """Ridge regressions on the features, by conjugate gradients where XᵀX is too large."""
         if self.n_features**2 > DENSE_LIMIT:
@@ -93,3 +119,27 @@ class Training:
         xp = array_namespace(T)
         w, V = leading_eigenpairs(xp.astype(T, xp.float32), k)
         return xp.astype(w, T.dtype), xp.astype(V, T.dtype)
+
+
+def on_host(X: Any, backend: Backend) -> Any:
+    """Features or labels of a block in SciPy's or NumPy's form."""
+    return X.scipy() if isinstance(X, Sparse) else backend.to_numpy(X)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows on the host, one part below the other."""
+    if not sp.issparse(parts[0]):
+        return np.concatenate(parts)
+    X = sp.csr_array(sp.vstack(parts, format="csr"))
+    if X.nnz < 2**31:  # some of scikit-learn's regressors want indices of 32 bits
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def _n_rows(b: Block) -> int:
+    return b.Y.shape[0]
+
+
+def _listed(b: Block) -> list[tuple[Any, Any]]:
+    """A list of one: lists add to longer ones."""
+    return [(on_host(b.X, b.kernels), on_host(b.Y, b.kernels))]

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from array_api_compat import array_namespace
 from sklearn.base import clone, is_regressor
 
-from tacit.backends import Array, Sparse
+from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.codecs import CPLST, CS, CSSP, PLST, BMaD, LinearCode, REmbed, Training
+from tacit.codecs.faie import RowCode
+from tacit.codecs.training import on_host, stacked
 from tacit.label_space.path import Path, fit_path
 from tacit.labels import Labels, TopK
 from tacit.losses import LOSSES, Loss
@@ -175,7 +176,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
         X, C = zip(*problem.blocks.sum(_listed, code, self.fit_intercept))
         codes = np.concatenate(C)  # one code as scikit-learn wants one target
         codes = codes[:, 0] if codes.shape[1] == 1 else codes
-        self.predictor_ = clone(self.predictor).fit(_stacked(X), codes)
+        self.predictor_ = clone(self.predictor).fit(stacked(X), codes)
         return _model(training, code, code.H[:0])  # the regressor has what would be its weights
 
     def _training(
@@ -227,7 +228,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
     def _latent(self, block: Block) -> Array:
         if self.predictor_ is None:
             return self.model_.codes(block)
-        codes = self.predictor_.predict(_stacked([_features(block, self.fit_intercept)]))
+        codes = self.predictor_.predict(stacked([_features(block, self.fit_intercept)]))
         codes = np.asarray(codes, self.model_.W.dtype).reshape(block.X.shape[0], -1)
         ones = np.ones((len(codes), self.model_.W.shape[1] - codes.shape[1]), codes.dtype)
         return block.kernels.asarray(np.hstack([codes, ones]))
@@ -276,11 +277,11 @@ class LabelSpaceReduction(MultiLabelEstimator):
 def _model(training: Training, code: Any, W: Array) -> LowRank:
     """The model of these codes; the means of the labels are one more code, always 1."""
     xp, H = array_namespace(W), code.H
-    if training.centred and isinstance(code, LinearCode):
+    if training.centred and isinstance(code, LinearCode | RowCode):
         one = xp.zeros((len(W), 1), dtype=W.dtype, device=W.device)
         one[-1:] = 1.0
-        sums = training.sums
-        W, H = xp.concat([W, one], axis=1), xp.concat([H, sums.y_sum[:, None] / sums.n], axis=1)
+        W = xp.concat([W, one], axis=1)
+        H = xp.concat([H, training.label_means[:, None]], axis=1)
     return LowRank(training.backend.to_numpy(W), training.backend.to_numpy(H))
 
 
@@ -291,17 +292,8 @@ def _listed(b: Block, code: Any, constant: bool) -> list[tuple[Any, np.ndarray]]
 
 def _features(b: Block, constant: bool) -> Any:
     """The features in SciPy's or NumPy's form, without the constant one."""
-    X = b.X.scipy() if isinstance(b.X, Sparse) else b.kernels.to_numpy(b.X)
+    X = on_host(b.X, b.kernels)
     return X[:, :-1] if constant else X
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if not sp.issparse(parts[0]):
-        return np.concatenate(parts)
-    X = sp.csr_array(sp.vstack(parts, format="csr"))
-    if X.nnz < 2**31:  # some of scikit-learn's regressors want indices of 32 bits
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X
 
 
 def _said(b: Block) -> Any:

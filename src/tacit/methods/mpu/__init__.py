@@ -63,7 +63,7 @@ __all__ = ["MPU"]
 _PLAIN = 1 / 3  # of the passes of a training, with c = 1
 _GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of c, to be learned
 _PROFILE_PASSES = 3  # of Newton's method for each
-_MOST_WEIGHTS = 2**31  # of a level: 8 GiB in float32, twice while it is trained
+_MOST_WEIGHTS = 2**31  # of a level on the CPU: 8 GiB in float32, twice while it is trained
 _HELD_SCORES = 2**28  # at most, that c is estimated from
 _TUNED_SCORES = 2**24  # at most, that a threshold is chosen from
 
@@ -262,7 +262,7 @@ class MPU(MultiLabelEstimator):
     def _fit(self, problem: Problem) -> LowRank:
         d, n_labels = problem.n_features, problem.n_labels
         shape = (d + (self.levels - 1) * n_labels, n_labels)
-        check_dense(shape, "MPU's weights", "fewer levels, or LEML", _MOST_WEIGHTS)
+        check_dense(shape, "MPU's weights", "fewer levels, or LEML", _most_weights(problem))
         trainings = self._trainings(problem)
         training, sent, last = next(trainings), 0, None
         number = lambda values: problem.backend.asarray(np.asarray(values, np.float64))
@@ -567,6 +567,12 @@ class Trainer:
             said, n = _said(self.rows, without)
             W[self.problem.n_features - 1] = np.log(said + 0.5) - np.log(n - said + 0.5)
         return self.problem.backend.asarray(W)
+
+
+def _most_weights(problem: Problem) -> int:
+    """How many weights a level may have: on a GPU, twice as many fill half of what is free."""
+    room = problem.backend.room()
+    return _MOST_WEIGHTS if room is None else room // (4 * problem.dtype.itemsize)
 
 
 def _said(rows: Dealt, without: int | None = None) -> tuple[np.ndarray, int]:

@@ -24,9 +24,10 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -53,11 +54,12 @@ from tacit.methods.tacit.levels import (
     Seen,
     Solution,
     gain,
-    gain_of,
     gain_of_completion,
+    gains_of,
     heard,
     linked,
     mean_gain,
+    says_nothing,
     scored,
 )
 from tacit.methods.tacit.report import Report, Step
@@ -77,16 +79,17 @@ _LONG_SOLVE = 2e10  # features² times labels
 _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _LINKS = (10.0, 100.0, 1000.0)
-_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a two-hundredth of all
-_LOOKED = (1.0, 3.0, 10.0, 0.3, 0.1)  # its C: up from the first as long as it helps, else down
+_SHORTLIST, _LONG_LIST = 30, 200  # labels at least and at most: a hundredth of all
+_LOOKED = (0.1, 0.3, 1.0, 3.0, 10.0)  # its C
 _SHARES = (1.0, 0.5)
 _LOOK_WORK = 1e9  # numbers of X, once for each label of a row's shortlist
 _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
 _LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
 
 
-Held = list[tuple[Blocks, Seen]]
+Part = tuple[Blocks, Seen]
 """Rows, and a model that has not seen them."""
+Held = list[Part]
 
 
 class Tacit(MultiLabelEstimator):
@@ -233,8 +236,9 @@ class Tacit(MultiLabelEstimator):
             best, found = self._kept("imputation", folds, filled, best, found)
         self._set_scaling(scaling)
         held = self._held(folds, found.without)
-        others = Folds(folds.folds[1:], folds.R)
-        self._settle(problem, held, lambda: [held[0], *self._held(others, found.apart())])
+        others = lambda k: Folds([f for j, f in enumerate(folds.folds) if j != k], folds.R)
+        apart = ([held[k], *self._held(others(k), found.apart(k))] for k in range(self.cv))
+        self._settle(problem, held, apart)
         return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
 
     def _level_0(self, problem: Problem) -> tuple[Folds, Scaling, float, Solution]:
@@ -253,7 +257,7 @@ class Tacit(MultiLabelEstimator):
             for power in powers:
                 folds = rows.with_prior(power)
                 at = partial(folds.level_0, judged=judged)
-                found, step = _climb(at, step, self._clock.over)
+                found, step = _climb(at, step, len(LADDER), self._clock.over)
                 if found[0] > best[0]:
                     best = (*found, kind, power, step, folds, scaling)
                 if self._clock.over():
@@ -327,19 +331,19 @@ class Tacit(MultiLabelEstimator):
     # From products: many features
 
     def _fit_by_gradients(self, problem: Problem) -> LowRank:
-        """Ridge by conjugate gradients, chosen on one fold."""
+        """Ridge by conjugate gradients, λ and the scaling chosen on one fold."""
         best: tuple = (-1.0,)
         step = START
         for kind in self._kinds_of_scaling(problem):
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
             rest = _products(problem.fold(0, self.cv, inside=False), scaling)
-            held, last = problem.fold(0, self.cv).map(scaling), [None]
+            judged, last = problem.fold(0, self.cv).map(scaling), [None]
 
-            def at(j: int, rest=rest, held=held, last=last) -> tuple[float, Array]:
+            def at(j: int, rest=rest, judged=judged, last=last) -> tuple[float, Array]:
                 last[0] = rest.regress(rest.xy, LADDER[j], last[0])
-                return mean_gain([held.sum(gain, Seen(last[0]))]), last[0]
+                return mean_gain([judged.sum(gain, Seen(last[0]))]), last[0]
 
-            found, step = _climb(at, step, self._clock.over)
+            found, step = _climb(at, step, len(LADDER), self._clock.over)
             if found[0] > best[0]:
                 best = (*found, kind, LADDER[step], scaling)
             if self._clock.over():
@@ -348,11 +352,18 @@ class Tacit(MultiLabelEstimator):
         choice = f"{kind} features, λ = {reg:.3g}, by conjugate gradients"
         self._tell(Step("ridge", choice, top, 0.0, True, self._clock.lap()))
         self._set_scaling(scaling)
-        judged, *halves = self._judged_and_halves(problem)
-        solved = (_products(half, scaling) for half in reversed(halves))
-        others = [Seen(W), *(Seen(other.regress(other.xy, reg)) for other in solved)]
-        parted = [(part.map(scaling), seen) for part, seen in zip((judged, *halves), others)]
-        self._settle(problem, parted, lambda: parted)
+
+        def of(k: int, *without: int, W: Array | None = None) -> tuple[Blocks, Seen]:
+            if W is None:
+                rest = _products(problem.fold((k, *without), self.cv, inside=False), scaling)
+                W = rest.regress(rest.xy, reg)  # from nothing: a start would tell of the fold
+            return problem.fold(k, self.cv).map(scaling), Seen(W)
+
+        held = [of(0, W=W), *(of(k) for k in range(1, self.cv))]
+        apart = (
+            chain([held[k]], (of(j, k) for j in range(self.cv) if j != k)) for k in range(self.cv)
+        )
+        self._settle(problem, held, apart)
         whole = _products(problem.blocks, scaling)
         return LowRank(problem.backend.to_numpy(whole.regress(whole.xy, reg, W)), None)
 
@@ -373,7 +384,7 @@ class Tacit(MultiLabelEstimator):
         top = mean_gain([held[0][0].sum(gain, held[0][1])])
         choice = f"{kind} features, LEML of rank {method.rank_}"
         self._tell(Step("low rank", choice, top, 0.0, True, self._clock.lap()))
-        self._settle(problem, held, lambda: held)
+        self._settle(problem, held, iter([held]))
         return self._leml(method, problem, problem.blocks.map(scaling))
 
     def _judged_and_halves(self, problem: Problem) -> tuple[Blocks, Blocks, Blocks]:
@@ -391,11 +402,11 @@ class Tacit(MultiLabelEstimator):
 
     # A second look, and probabilities
 
-    def _settle(self, problem: Problem, held: Held, apart: Callable[[], Held]) -> None:
+    def _settle(self, problem: Problem, held: Held, apart: Iterator[Iterable[Part]]) -> None:
         """What follows the weights, from models that have not seen the rows.
 
-        Of the rows `apart` the first part is to judge a second look at, and the models of the
-        others have not seen that part either.
+        In each of `apart` the first part of the rows is to judge a second look at, and the models
+        of the others have not seen that part either.
         """
         judged, seen = held[0]
         look = self._look_again(problem, held, apart)
@@ -413,9 +424,12 @@ class Tacit(MultiLabelEstimator):
             self.report_.notes.append(f"about {self.exposure_:.0%} of the true labels were said")
 
     def _look_again(
-        self, problem: Problem, held: Held, apart: Callable[[], Held]
+        self, problem: Problem, held: Held, apart: Iterator[Iterable[Part]]
     ) -> SecondLook | None:
-        """Kept if it ranks the first part of the rows better, having learned from the others."""
+        """Kept if it ranks the first part of the rows better, having learned from the others.
+
+        C is chosen on one such part, and others are asked for until the answer is clear.
+        """
         self._set_look(None, problem)
         most = _listed(problem.n_labels)
         numbers = problem.blocks.sum(_stored) * (self._n_weights(problem.n_features - 1) - 1)
@@ -423,41 +437,32 @@ class Tacit(MultiLabelEstimator):
         why_not = "too many entries" if work > _LOOK_WORK else ""
         if self.levels < 3 or not self._worth("second look", why_not):
             return None
-        listed = lambda held: [blocks.sum(_shortlists, seen, most) for blocks, seen in held]
-        judged, *rest = listed(apart())
-        others = sum(rest[1:], rest[0])
-        before, tried = judged.gain(gain_of), dict[tuple, tuple[float, SecondLook]]()
-        for C in self._looks(tried):
-            look = SecondLook.fit(others, problem.n_labels, C)
-            for share in _SHARES:
-                found = replace(look, share=share)
-                tried[C, share] = judged.gain(gain_of, found), found
-        (C, share), (top, look) = max(tried.items(), key=lambda each: each[1][0])
-        kept = top > before
+        learned = lambda rows, C: SecondLook.fit(sum(rows[1:], rows[0]), problem.n_labels, C)
+        listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
+        before, won = np.empty(0), np.empty((len(_SHARES), 0))
+        looks: list[SecondLook] = []
+        for parts in apart:
+            judged, *others = listed(parts)
+            at = lambda j, rows=(judged, others): _judged(rows[0], learned(rows[1], _LOOKED[j]))
+            if not looks:
+                found, step = _climb(at, _LOOKED.index(1.0), len(_LOOKED), self._clock.over)
+            else:
+                found = at(step)
+            _, look, after = found
+            looks.append(look)
+            plain = gains_of(judged.said)
+            before, won = np.append(before, plain), np.hstack([won, after - plain])
+            best = int(np.argmax(won.sum(axis=1)))
+            if _clear(won[best]) or self._clock.over():
+                break
+        C, share, gained = _LOOKED[step], _SHARES[best], won[best]
+        kept = bool(gained.sum() > 0)
         choice = f"C = {C:g}" + ("" if share == 1 else f", {share:.0%} of it")
         if kept:
-            parts = listed(held)
-            whole = SecondLook.fit(sum(parts[1:], parts[0]), problem.n_labels, C)
-            self._set_look(replace(whole, share=share), problem)
-        self._tell(Step("second look", choice, top, before, kept, self._clock.lap()))
-        return look if kept else None
-
-    def _looks(self, tried: dict) -> Iterator[float]:
-        """C upwards from the first as long as the gain grows, else downwards."""
-        first, up, down = _LOOKED[0], _LOOKED[1:3], _LOOKED[3:]
-        best = lambda C: max(found[0] for (c, _), found in tried.items() if c == C)
-        yield first
-        for way in (up, down):
-            last = first
-            for C in way:
-                if self._clock.over():
-                    return
-                yield C
-                if best(C) <= best(last):
-                    break
-                last = C
-            if last != first:
-                return
+            self._set_look(replace(learned(listed(held), C), share=share), problem)
+        was, now = (100 * float(np.mean(gains)) for gains in (before, before + gained))
+        self._tell(Step("second look", choice, now, was, kept, self._clock.lap()))
+        return replace(looks[0], share=share) if kept else None
 
     def _link(self, problem: Problem, held: Held) -> Array | None:
         """The links of the largest gain, each part of the rows judged by those of the others."""
@@ -612,21 +617,36 @@ def _seconds(budget: Any) -> float | None:
     return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] or None if found else None
 
 
-def _climb(at: Callable[[int], tuple], step: int, over: Callable[[], bool]) -> tuple[tuple, int]:
-    """The best of `at` on the ladder of λ, uphill from `step`."""
-    best = at(step)
+def _climb(
+    at: Callable[[int], tuple], first: int, steps: int, over: Callable[[], bool]
+) -> tuple[tuple, int]:
+    """The best of `at` on a ladder, upwards from its `first` step or, if that is no gain, down."""
+    best, step = at(first), first
     for way in (1, -1):
-        while 0 <= step + way < len(LADDER) and not over():
+        while 0 <= step + way < steps and not over():
             found = at(step + way)
             if found[0] <= best[0]:
                 break
             best, step = found, step + way
+        if step != first:
+            break
     return best, step
+
+
+def _judged(rows: Shortlists, look: SecondLook) -> tuple[float, SecondLook, np.ndarray]:
+    """The largest gain of a look over the shares of it; it; and the gains of all, row by row."""
+    after = np.stack([gains_of(said) for said in rows.reordered(look, _SHARES)])
+    return float(after.sum(axis=1).max()), look, after
+
+
+def _clear(won: np.ndarray) -> bool:
+    """Whether what rows won is no chance: twice the standard error away from nothing."""
+    return bool(abs(won.mean()) >= 2 * won.std() / len(won) ** 0.5)
 
 
 def _listed(n_labels: int) -> int:
     """How many labels of a row are in question."""
-    return min(n_labels, max(_SHORTLIST, min(n_labels // 200, _LONG_LIST)))
+    return min(n_labels, max(_SHORTLIST, min(n_labels // 100, _LONG_LIST)))
 
 
 def _too_many(problem: Problem) -> str:
@@ -675,12 +695,13 @@ def _entries(b: Block, seen: Seen, most: int) -> tuple[_Flat, _Flat]:
 
 def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
     """The best labels of each row, of those that are known where not all are."""
-    parts = []
+    parts, heard = [], ~b.kernels.to_numpy(says_nothing(b))
     for part, S in scored(b, seen):
         top = b.kernels.top_k(S, None, most, None)
         indices = np.where(np.isfinite(top.scores), top.indices, -1)
-        found = TopK(indices, top.scores), contains(part.Y.scipy(), indices)
-        parts.append(Shortlists(rows_of(part.X), *found))
+        own, heard = np.split(heard, [len(indices)])
+        said = contains(part.Y.scipy(), indices)
+        parts.append(Shortlists(rows_of(part.X), TopK(indices, top.scores), said, own))
     return sum(parts[1:], parts[0])
 
 

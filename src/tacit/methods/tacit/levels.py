@@ -63,12 +63,14 @@ __all__ = [
     "Seen",
     "Solution",
     "gain",
-    "gain_of",
     "gain_of_completion",
+    "gains_of",
     "heard",
     "linked",
     "mean_gain",
     "ridge_in_labels",
+    "says_nothing",
+    "scored",
 ]
 
 SILENT_WEIGHT = 0.2
@@ -105,13 +107,13 @@ class Fold:
 class Solution:
     """Weights fitted to all rows, and to all but each fold, in the features X R.
 
-    `apart` makes those of all but the first fold *and* each other one: what is to be judged on the
-    first fold must not learn from scores of the others that its labels have gone into.
+    `apart(k)` makes those of all but fold k *and* each other one: what is to be judged on fold k
+    must not learn from scores of the others that its labels have gone into.
     """
 
     W: Array
     without: tuple[Array, ...]
-    apart: Callable[[], tuple[Array, ...]]
+    apart: Callable[[int], tuple[Array, ...]]
 
 
 class Folds:
@@ -146,6 +148,9 @@ class Folds:
             rest = rest - getattr(self.folds[k], which)
         return rest
 
+    def _others(self, k: int) -> list[int]:
+        return [j for j in range(len(self.folds)) if j != k]
+
     def back(self, W: Array) -> Array:
         """Weights of the features X, from those of X R."""
         return W if self.R is None else self.R @ W
@@ -165,9 +170,7 @@ class Folds:
 
     def ridge(self, reg: float, without: tuple[Array, ...]) -> Solution:
         """(2) for a λ, of which what leaves out one fold is there already."""
-        pairs = lambda: tuple(
-            self._rest("heard", (0, k)).ridge(reg) for k in range(1, len(self.folds))
-        )
+        pairs = lambda k: tuple(self._rest("heard", (k, j)).ridge(reg) for j in self._others(k))
         return Solution(self._totals["heard"].ridge(reg), without, pairs)
 
     # Level 1
@@ -187,7 +190,7 @@ class Folds:
             B = ridge_in_labels(whole[0], whole[1], beta)
             each = [ridge_in_labels(YtS, StS, beta) for YtS, StS in rest]
             mixed = tuple(W @ own for W, own in zip(found.without, each))
-            apart = lambda own=each[0]: tuple(W @ own for W in found.apart())
+            apart = lambda k, each=each: tuple(W @ each[k] for W in found.apart(k))
             yield beta, Solution(found.W @ B, mixed, apart)
 
     # Level 2
@@ -198,7 +201,7 @@ class Folds:
         return Solution(
             fill(found.W),
             tuple(fill(W, k) for k, W in enumerate(found.without)),
-            lambda: tuple(fill(W, 0, k) for k, W in enumerate(found.apart(), start=1)),
+            lambda k: tuple(fill(W, k, j) for j, W in zip(self._others(k), found.apart(k))),
         )
 
     def _imputed(self, W: Array, reg: float, exposure: Any, without: tuple[int, ...]) -> Array:
@@ -246,14 +249,14 @@ def gain(b: Block, seen: Seen) -> tuple[float, int]:
     total = 0.0
     for part, S in scored(b, seen):
         best = b.kernels.top_k(S, None, RANKS, None).indices
-        total += gain_of(contains(part.Y.scipy(), best))
+        total += float(gains_of(contains(part.Y.scipy(), best)).sum())
     return total, b.Y.shape[0]
 
 
-def gain_of(hit: np.ndarray, ranks: int = RANKS) -> float:
-    """The sum of (1) where the labels at each rank were said or not."""
+def gains_of(hit: np.ndarray, ranks: int = RANKS) -> np.ndarray:
+    """The sum of (1) in each row, where the labels at each rank were said or not."""
     hit = hit[:, :ranks]
-    return float((hit / np.log2(np.arange(2, hit.shape[1] + 2))).sum())
+    return (hit / np.log2(np.arange(2, hit.shape[1] + 2))).sum(axis=1)
 
 
 def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
@@ -267,7 +270,7 @@ def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
         if seen.links is not None:
             S = S + k.spmm(left, seen.links)
         best = k.top_k(S, None, RANKS_COMPLETED, left).indices
-        total += gain_of(contains(wanted, best), RANKS_COMPLETED)
+        total += float(gains_of(contains(wanted, best), RANKS_COMPLETED).sum())
     return total, b.Y.shape[0]
 
 
@@ -318,7 +321,7 @@ def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
 
 def _silent(b: Block) -> Array:
     """XᵀX of the rows that say nothing."""
-    silent = _says_nothing(b)
+    silent = says_nothing(b)
     if not bool(array_namespace(silent).any(silent)):
         xp, d = array_namespace(silent), b.X.shape[1]
         return xp.zeros((d, d), dtype=xp.float64, device=silent.device)
@@ -327,13 +330,14 @@ def _silent(b: Block) -> Array:
 
 def heard(b: Block) -> Block:
     """The same with rows that say nothing at their little weight in XᵀX: V of (2)."""
-    silent = _says_nothing(b)
+    silent = says_nothing(b)
     xp = array_namespace(silent)
     light = xp.asarray(SILENT_WEIGHT**0.5, dtype=xp.float64, device=silent.device)
     return b.weighted(xp.where(silent, light, xp.ones_like(light)))
 
 
-def _says_nothing(b: Block) -> Array:
+def says_nothing(b: Block) -> Array:
+    """The rows of which nothing is known."""
     said = b.Y if b.omega is None else b.omega
     return said.indptr[1:] == said.indptr[:-1]
 
