@@ -1,6 +1,7 @@
 """The laws of Tacit: each level by its formula, what is kept and why, and probabilities."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from tacit.methods.tacit import _clear, _climb, _shortlists
 from tacit.methods.tacit.levels import (
     LADDER,
     SHRINKAGES,
-    SILENT_WEIGHT,
+    SILENT,
+    UNSAID,
     Fold,
     Folds,
     Seen,
@@ -33,6 +35,7 @@ from tacit.metrics import precision_at_k
 from tacit.scaling import Scaling
 
 REG = LADDER[5]
+UNSAID_LEVEL = "less weight to what is unsaid"
 PRIORS = pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
 
 
@@ -82,12 +85,14 @@ def penalty(parts, power):
     return fractional_matrix_power(G / (np.trace(G) / len(G)), -power).real
 
 
-def by_formula(parts, reg, P, without=()):
-    """(2) of all folds but some."""
+def by_formula(parts, reg, P, without=(), weight=SILENT[0], labels=None):
+    """(2) of all folds but some, of what was said or of `labels`."""
     X, said, known = stacked(parts, without)
     silent = ~said.any(axis=1) if known.all() else ~known.any(axis=1)
-    V = np.where(silent, SILENT_WEIGHT, 1.0)
-    return np.linalg.solve(X.T @ (V[:, None] * X) + reg * P, X.T @ said)
+    V = np.where(silent, weight, 1.0)
+    return np.linalg.solve(
+        X.T @ (V[:, None] * X) + reg * P, X.T @ (said if labels is None else labels)
+    )
 
 
 def naive_gain(parts, weights):
@@ -123,7 +128,7 @@ def test_rows_that_say_nothing_weigh_little(form):
     Y[::4] = 0
     folds, parts = in_folds(form(X), Labels.positive_only(Y))
     A, said, _ = stacked(parts)
-    weights = np.where(said.any(axis=1), 1.0, SILENT_WEIGHT)
+    weights = np.where(said.any(axis=1), 1.0, SILENT[0])
     ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
     assert_allclose(folds.ridge(REG, ()).W, ridge.coef_.T, atol=1e-9)
 
@@ -134,7 +139,7 @@ def test_of_masked_labels_a_row_is_silent_where_nothing_is_known_of_it():
     known[::4] = False
     folds, parts = in_folds(X, Labels.masked(Y * known, known))
     A, said, told = stacked(parts)
-    weights = np.where(told.any(axis=1), 1.0, SILENT_WEIGHT)
+    weights = np.where(told.any(axis=1), 1.0, SILENT[0])
     ridge = Ridge(alpha=REG, fit_intercept=False).fit(A, said, sample_weight=weights)
     assert_allclose(folds.ridge(REG, ()).W, ridge.coef_.T, atol=1e-9)
 
@@ -180,6 +185,95 @@ def test_the_lambda_of_level_0_is_the_best_of_its_neighbours_on_the_ladder(monke
     assert_allclose(model.report_.steps[0].gain, naive_gain(parts, without(LADDER[at])))
 
 
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_the_weight_of_silent_rows_is_that_of_the_largest_gain(power):
+    X, Y = data(n=90)
+    Y[::2] = 0
+    folds, parts = in_folds(X, Labels.positive_only(Y))
+    folds, P = folds.with_prior(power), penalty(parts, power)
+    assert folds.some_silent
+    for weight in SILENT:
+        other = folds.with_silent(weight)
+        wanted = [by_formula(parts, REG, P, (k,), weight) for k in range(3)]
+        gain, without = other.level_0(5)
+        for W, V in zip(without, wanted, strict=True):
+            assert_allclose(other.back(W), V, atol=1e-8)
+        assert_allclose(gain, naive_gain(parts, wanted))
+        assert_allclose(other.back(other.ridge(REG, ()).W), by_formula(parts, REG, P, (), weight))
+
+
+def test_another_weight_of_silent_rows_is_taken_where_it_ranks_better():
+    told = set()
+    for seed in range(8):
+        X, Y = data(n=90, seed=seed)
+        Y[::2] = 0
+        model = Tacit(levels=0, scaling="standard", cv=3).fit(X, Labels.positive_only(Y))
+        _, parts = in_folds(X, Labels.positive_only(Y), kind="standard")
+        gains = {}
+        for weight in SILENT:
+            of = (parts, chosen_reg(model), np.eye(7))
+            gains[weight] = naive_gain(parts, [by_formula(*of, (k,), weight) for k in range(3)])
+        chosen = float(re.search(r"silent rows at ([\d.]+)", model.report_.steps[0].choice)[1])
+        assert_allclose(model.report_.steps[0].gain, max(gains.values()))
+        assert_allclose(gains[chosen], max(gains.values()))
+        told.add(chosen)
+    assert len(told) > 1
+    X, Y = data()
+    assert "silent" not in str(Tacit(scaling="standard").fit(X, Y).report_)
+
+
+@PRIORS
+@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+def test_less_weight_to_what_is_unsaid_is_a_step_of_weighted_least_squares(kind, power):
+    X, Y = data()
+    Y[::4] = 0
+    folds, parts = in_folds(X, of_kind(kind, Y))
+    P = penalty(parts, power)
+    folds = folds.with_prior(power)
+    found = folds.ridge(REG, folds.level_0(5)[1])
+
+    def weighed(a, *without):
+        X, said, known = stacked(parts, without)
+        S, labels = X @ by_formula(parts, REG, P, without), said.copy()
+        for i, j in np.ndindex(S.shape):
+            if said[i, j] or (kind == "masked" and known[i, j]):
+                labels[i, j] = (said[i, j] - (1 - a) * S[i, j]) / a
+        return by_formula(parts, REG, P, without, labels=labels)
+
+    for a in UNSAID:
+        got = folds.weighed(found, REG, a)
+        assert got.unsaid == a
+        assert_allclose(folds.back(got.W), weighed(a), atol=1e-7)
+        for k in range(3):
+            assert_allclose(folds.back(got.without[k]), weighed(a, k), atol=1e-7)
+            for j, W in zip(np.delete(np.arange(3), k), got.apart(k), strict=True):
+                assert_allclose(folds.back(W), weighed(a, k, j), atol=1e-7)
+
+
+def test_steps_repeated_come_to_weighted_least_squares_with_the_unsaid_at_their_weight():
+    X, Y = data()
+    folds, parts = in_folds(X, Labels.positive_only(Y))
+    a, found = 0.5, folds.ridge(REG, folds.level_0(5)[1])
+    for _ in range(200):
+        found = folds.weighed(found, REG, a)
+    A, said, _ = stacked(parts)
+    for j, y in enumerate(said.T):
+        ridge = Ridge(alpha=a * REG, fit_intercept=False).fit(A, y, np.where(y > 0, 1.0, a))
+        assert_allclose(found.W[:, j], ridge.coef_, atol=1e-8)
+
+
+def test_imputation_takes_back_what_weights_did_to_the_odds():
+    X, Y = data()
+    folds, _ = in_folds(X, Labels.positive_only(Y))
+    found = folds.ridge(REG, folds.level_0(5)[1])
+    weighed = replace(found, unsaid=0.3)  # as if its odds were too large, which they are not
+    odds = lambda c: (1 - c) / c
+    other = 1 / (1 + 0.3 * odds(0.2))
+    assert_allclose(folds.imputed(weighed, REG, 0.2).W, folds.imputed(found, REG, other).W)
+    for _, mixed in folds.in_labels(weighed):
+        assert mixed.unsaid == 0.3
+
+
 # Level 1
 
 
@@ -199,7 +293,7 @@ def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_r
         shrunk = beta * np.eye(S.shape[1])
         return np.linalg.solve(S.T @ S + shrunk, S.T @ said + shrunk)
 
-    tried = list(folds.in_labels(found, REG))
+    tried = list(folds.in_labels(found))
     assert [beta for beta, _ in tried] == list(SHRINKAGES)
     for beta, got in tried:
         assert_allclose(folds.back(got.W), by_formula(parts, REG, P) @ stack(beta), atol=1e-8)
@@ -312,11 +406,17 @@ def test_a_level_is_kept_exactly_when_the_gain_rose(fitted):
 
 
 def test_levels_are_nested(fitted):
-    names = ["ridge", "labels for each other", "imputation"]
+    names = ["ridge", UNSAID_LEVEL, "labels for each other", "imputation"]
     for models, (kind, (X, _)) in zip(fitted, PROBLEMS):
         for levels, model in enumerate(models):
-            steps, n_steps = of_levels(model), min(levels + 1, 2 if kind == "complete" else 3)
-            assert [s.level for s in steps] == names[:n_steps]
+            tried = [n for n in names if kind != "complete" or n not in (UNSAID_LEVEL, names[-1])]
+            last = {
+                0: UNSAID_LEVEL if UNSAID_LEVEL in tried else "ridge",
+                1: names[2],
+                2: tried[-1],
+            }
+            steps, n_steps = of_levels(model), tried.index(last[levels]) + 1
+            assert [s.level for s in steps] == tried[:n_steps]
             if levels == 0:
                 continue
             for a, b in zip(steps, of_levels(models[levels - 1])):

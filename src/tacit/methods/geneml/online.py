@@ -23,8 +23,9 @@ batch of n_b rows happens to lack, and the paper's five steps of conjugate gradi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from array_api_compat import array_namespace
 
@@ -47,6 +48,7 @@ from tacit.solvers import cg, leverage, shared_curvature
 
 __all__ = ["Online"]
 
+_PARTS = 4  # of the step of W, which threads share
 _STEPS = 6  # U steps of a batch, which begin at Wᵀx each time
 _TRUST = 2.0  # times the mean curvature, as in `climb`
 CG_STEPS = 5  # the paper's number
@@ -112,10 +114,11 @@ class Online:
         U = raised(b, XW, XW, context, _STEPS)
         # The steps of V and W know nothing of each other.
         step_V = lambda: self._step_V(state, b, U, context, gamma, weight, n)
-        step_W = lambda: self._step_W(state, b, U - XW, gamma, n)
-        (labels, value), features = b.kernels.over(lambda step: step(), [step_V, step_W])
+        squares, step_W = self._step_W(state, b, U - XW, n)
+        (labels, value), *step = b.kernels.over(lambda f: f(), [step_V, *step_W])
+        W = state["W"] + gamma * array_namespace(U).concat(step)
         counts = {name: state[name] + 1 for name in ("t", "updates")}
-        return state | labels | features | counts, value
+        return state | labels | {"W": W, "squares": squares} | counts, value
 
     def _step_V(
         self, state: State, b: Block, U: Array, context: Context, gamma: float, weight: float,
@@ -145,23 +148,30 @@ class Online:
             new |= self.exposure.updated(n * new["asked"], n, V)
         return new, float(xp.sum(sums[0]))
 
-    def _step_W(self, state: State, b: Block, D: Array, gamma: float, n: float) -> State:
-        """W, and the mean(x²) where the moments of all rows are not known; D is U - XW."""
+    def _step_W(
+        self, state: State, b: Block, D: Array, n: float
+    ) -> tuple[Array, list[Callable[[], Array]]]:
+        """mean(x²), and what gives the step of W, some features each; D is U - XW."""
         W, size = state["W"], b.Y.shape[0]
         ridge = self.priors.w / self.priors.u
         slope = b.project_t(D) * (n / size) - ridge * W
         if self.moments is not None:
             if self.inverse is None:
                 self.inverse = self.moments.inverse(ridge, W.dtype)
-            return {"W": W + gamma * (self.inverse @ slope)}
+            inverse, some = self.inverse, -(-W.shape[0] // _PARTS)
+            parts = (slice(start, start + some) for start in range(0, W.shape[0], some))
+            times = lambda part: inverse[part] @ slope
+            return state["squares"], [partial(times, part) for part in parts]
         squares, updates = _squares(b, W), float(state["updates"][0])
         means = (updates * state["squares"] + squares / size) / (updates + 1)
         extra = (max(n - size, 0.0) * means + ridge)[:, None]
         diagonal = squares[:, None] * (n / size) + extra
         matvec = lambda S: b.project_t(b.project(S)) * (n / size) + extra * S
         precondition = lambda R: R / diagonal
-        step = cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
-        return {"W": W + gamma * step, "squares": means}
+        solve = lambda: (
+            cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
+        )
+        return means, [solve]
 
 
 def _squares(b: Block, like: Array) -> Array:

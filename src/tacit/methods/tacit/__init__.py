@@ -48,7 +48,9 @@ from tacit.methods.tacit.levels import (
     EXPOSURES,
     LADDER,
     POWERS,
+    SILENT,
     START,
+    UNSAID,
     Fold,
     Folds,
     Seen,
@@ -228,8 +230,11 @@ class Tacit(MultiLabelEstimator):
     def _fit_levels(self, problem: Problem) -> LowRank:
         folds, scaling, reg, found = self._level_0(problem)
         best = self.report_.steps[-1].gain
+        if self._worth("less weight to what is unsaid", self._may_weigh(problem)):
+            weighed = ((f"a = {a:g}", folds.weighed(found, reg, a)) for a in UNSAID)
+            best, found = self._kept("less weight to what is unsaid", folds, weighed, best, found)
         if self.levels > 0 and self._worth("labels for each other", _too_many(problem)):
-            mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found, reg))
+            mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found))
             best, found = self._kept("labels for each other", folds, mixed, best, found)
         if self.levels > 1 and self._worth("imputation", self._may_impute(problem)):
             filled = self._imputations(problem, folds, found, reg)
@@ -245,7 +250,7 @@ class Tacit(MultiLabelEstimator):
         """The scaling, the power of the prior and λ of the largest gain."""
         best: tuple = (-1.0,)
         # Where solving takes long, one fold chooses, and the others follow.
-        judged = 1 if problem.n_features**2 * problem.n_labels > _LONG_SOLVE else self.cv
+        judged = 1 if _long(problem) else self.cv
         for kind in self._kinds_of_scaling(problem):
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
             parts = [problem.fold(f, self.cv).map(scaling) for f in range(self.cv)]
@@ -267,8 +272,18 @@ class Tacit(MultiLabelEstimator):
         found_gain, without, kind, power, step, folds, scaling = best
         if judged < self.cv:
             found_gain, without = folds.level_0(step)
+        else:
+            for weight in SILENT[1:] if folds.some_silent else ():
+                if self._clock.over():
+                    break
+                other = folds.with_silent(weight)
+                got, found = other.level_0(step)
+                if got > found_gain:
+                    found_gain, without, folds = got, found, other
         reg = LADDER[step]
         choice = f"{kind} features, λ = {reg:.3g}, prior power {power:g}"
+        if folds.some_silent:
+            choice += f", silent rows at {folds.silent:g}"
         self._tell(Step("ridge", choice, found_gain, 0.0, True, self._clock.lap()))
         return folds, scaling, reg, folds.ridge(reg, without)
 
@@ -277,6 +292,9 @@ class Tacit(MultiLabelEstimator):
 
     def _kinds_of_scaling(self, problem: Problem) -> tuple[str, ...]:
         return choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
+
+    def _may_weigh(self, problem: Problem) -> str:
+        return self._may_impute(problem) or ("solving takes long" if _long(problem) else "")
 
     def _may_impute(self, problem: Problem) -> str:
         if problem.kind == "complete":
@@ -652,6 +670,10 @@ def _listed(n_labels: int) -> int:
 def _too_many(problem: Problem) -> str:
     most = f"there are more than {_EXACT_LABELS:,} labels"
     return most if problem.n_labels > _EXACT_LABELS else ""
+
+
+def _long(problem: Problem) -> bool:
+    return problem.n_features**2 * problem.n_labels > _LONG_SOLVE
 
 
 def _products(blocks: Blocks, scaling: Scaling) -> Products:

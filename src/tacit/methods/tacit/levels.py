@@ -15,10 +15,18 @@ V = 1 where a row says something and w₀ where it says nothing. p = 0 is plain 
 directions in which the features of *all* rows vary, so that rows without labels teach as well. With
 XᵀX = Q diag(g) Qᵀ and R = Q diag(g / mean g)^(p/2), it is plain ridge on the moments of X R.
 
+Entries unsaid may weigh less than those said, a in place of 1. With O those said (of masked labels,
+those known) and S = XW, weighted least squares is the fixed point of
+
+    W ← (XᵀVX + λ P)⁻¹ Xᵀ (Y - (1 - a) O ∘ S) / a,    λ standing for λ/a,                        (3)
+
+of which one step is taken. Its scores no longer estimate P(said): their odds are 1/a as large, and
+what follows takes that back.
+
 **Level 1** lets labels speak for each other: with S the scores of rows by models that have not seen
 them, ridge regression in label space, shrunk towards the identity,
 
-    B = (SᵀS + βI)⁻¹ (SᵀY + βI),    W ← W B.                                                     (3)
+    B = (SᵀS + βI)⁻¹ (SᵀY + βI),    W ← W B.                                                     (4)
 
 SᵀS = Σ_k W₋ₖᵀ (XᵀX)ₖ W₋ₖ and SᵀY likewise: no score is formed. To judge β, two folds are left out,
 one for the scores that B learns from, one to be judged on: judged on scores that B has seen, the
@@ -27,10 +35,11 @@ level looks worse than it is.
 **Level 2** fills in what was probably true, once, and fits again. With c = P(said | true) and s the
 score, which estimates P(said), P(true | unsaid) follows from Bayes' theorem,
 
-    ŷ = 1 where said, else (1 - c) s / (c (1 - s)), at most 1,                                   (4)
+    ŷ = 1 where said, else (1 - c) s / (c (1 - s)), at most 1,                                   (5)
 
 and W is (2) for Ŷ in place of Y, with V = 1 and λ / 10, since every row now says something. Where
 labels are masked, c is the share of a label's entries that is known, and ŷ = s / c where it is not.
+After (3), c / (c + a (1 - c)) stands for c in both.
 
 **Level 3**, the second look, is in `tacit.second_look`. **Links** (`linked`) are for completion
 alone, and judged by the half of what was said that is asked for, over twenty ranks.
@@ -58,6 +67,8 @@ from tacit.second_look import SecondLook
 __all__ = [
     "EXPOSURES",
     "SHRINKAGES",
+    "SILENT",
+    "UNSAID",
     "Fold",
     "Folds",
     "Seen",
@@ -73,7 +84,8 @@ __all__ = [
     "scored",
 ]
 
-SILENT_WEIGHT = 0.2
+SILENT = (0.2, 1.0, 0.05)  # w₀, the first unless another is better
+UNSAID = (0.3, 0.1)  # a
 LADDER = tuple(10.0 ** (j / 2) for j in range(-5, 6))
 START = 6  # on the ladder: λ = 3.2, the best single choice of plain ridge
 POWERS = (0.0, 1.0, 2.0)
@@ -84,43 +96,53 @@ RANKS, RANKS_COMPLETED = 5, 20  # a steward reads further
 
 @dataclass(frozen=True)
 class Fold:
-    """Some rows: where they are, their moments, and those with silent rows at little weight."""
+    """Some rows: where they are, their moments, and XᵀX of those that say nothing, if any do."""
 
     blocks: Blocks
     all: Moments
-    heard: Moments
+    silent: Array | None
 
     @classmethod
     def of(cls, blocks: Blocks, dtype: Any) -> Fold:
         sums = Moments.of(blocks, label_gram=False)  # in float64; what follows, in `dtype`
-        heard = sums.xx - (1 - SILENT_WEIGHT) * blocks.sum(_silent)
+        silent = blocks.sum(_silent) if blocks.sum(_n_silent) else None
         cast = lambda a: array_namespace(a).astype(a, dtype) if hasattr(a, "dtype") else a
-        moments = sums.each(cast)
-        return cls(blocks, moments, replace(moments, xx=cast(heard)))
+        return cls(blocks, sums.each(cast), cast(silent))
 
     def rotated(self, R: Array) -> Fold:
-        moments = self.all.rotated(R)
-        return Fold(self.blocks, moments, replace(moments, xx=R.T @ (self.heard.xx @ R)))
+        silent = None if self.silent is None else R.T @ (self.silent @ R)
+        return Fold(self.blocks, self.all.rotated(R), silent)
+
+    def heard(self, weight: float) -> Moments:
+        """The moments with rows that say nothing at this weight."""
+        if self.silent is None:
+            return self.all
+        return replace(self.all, xx=self.all.xx - (1 - weight) * self.silent)
 
 
 @dataclass(frozen=True)
 class Solution:
     """Weights fitted to all rows, and to all but each fold, in the features X R.
 
-    `apart(k)` makes those of all but fold k *and* each other one: what is to be judged on fold k
-    must not learn from scores of the others that its labels have gone into.
+    `pair(k, j)` makes those of all but fold k *and* fold j: what is to be judged on fold k must not
+    learn from scores of the others that its labels have gone into.
     """
 
     W: Array
     without: tuple[Array, ...]
-    apart: Callable[[int], tuple[Array, ...]]
+    pair: Callable[[int, int], Array]
+    unsaid: float = 1.0  # the a of (3)
+
+    def apart(self, k: int) -> tuple[Array, ...]:
+        """`pair(k, j)` for each other fold."""
+        return tuple(self.pair(k, j) for j in range(len(self.without)) if j != k)
 
 
 class Folds:
-    """The rows in folds, in the features X R of (2)."""
+    """The rows in folds, in the features X R of (2), with w₀."""
 
-    def __init__(self, folds: list[Fold], R: Array | None = None):
-        self.folds, self.R = folds, R
+    def __init__(self, folds: list[Fold], R: Array | None = None, silent: float = SILENT[0]):
+        self.folds, self.R, self.silent = folds, R, silent
 
     def with_prior(self, power: float) -> Folds:
         """The same rows where the prior of (2) is plain."""
@@ -128,7 +150,15 @@ class Folds:
             return self
         g, Q = self._spectrum
         R = Q * array_namespace(g).pow(g / array_namespace(g).mean(g), power / 2)
-        return Folds([fold.rotated(R) for fold in self.folds], R)
+        return Folds([fold.rotated(R) for fold in self.folds], R, self.silent)
+
+    def with_silent(self, weight: float) -> Folds:
+        """The same with another w₀."""
+        return Folds(self.folds, self.R, weight)
+
+    @property
+    def some_silent(self) -> bool:
+        return any(fold.silent is not None for fold in self.folds)
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
@@ -139,17 +169,19 @@ class Folds:
 
     @cached_property
     def _totals(self) -> dict[str, Moments]:
-        total = lambda which: reduce(add, (getattr(fold, which) for fold in self.folds))
-        return {which: total(which) for which in ("all", "heard")}
+        return {
+            which: reduce(add, (self._of(fold, which) for fold in self.folds))
+            for which in ("all", "heard")
+        }
+
+    def _of(self, fold: Fold, which: str) -> Moments:
+        return fold.all if which == "all" else fold.heard(self.silent)
 
     def _rest(self, which: str, without: tuple[int, ...]) -> Moments:
         rest = self._totals[which]
         for k in without:
-            rest = rest - getattr(self.folds[k], which)
+            rest = rest - self._of(self.folds[k], which)
         return rest
-
-    def _others(self, k: int) -> list[int]:
-        return [j for j in range(len(self.folds)) if j != k]
 
     def back(self, W: Array) -> Array:
         """Weights of the features X, from those of X R."""
@@ -170,19 +202,41 @@ class Folds:
 
     def ridge(self, reg: float, without: tuple[Array, ...]) -> Solution:
         """(2) for a λ, of which what leaves out one fold is there already."""
-        pairs = lambda k: tuple(self._rest("heard", (k, j)).ridge(reg) for j in self._others(k))
-        return Solution(self._totals["heard"].ridge(reg), without, pairs)
+        pair = lambda k, j: self._rest("heard", (k, j)).ridge(reg)
+        return Solution(self._totals["heard"].ridge(reg), without, pair)
+
+    def weighed(self, found: Solution, reg: float, unsaid: float) -> Solution:
+        """(3), from these scores; of all rows, and of all but each fold."""
+        again = self._again(found, "heard", reg, _weighed_cross, unsaid)
+        return replace(again, unsaid=unsaid)
+
+    def _again(self, found: Solution, which: str, reg: float, cross: Callable, of: Any) -> Solution:
+        """(2) for labels that `cross` makes from the scores, each of the same rows."""
+
+        def fitted(W: Array, *without: int) -> Array:
+            seen = [f for k, f in enumerate(self.folds) if k not in without]
+            weights = self.back(W)
+            xy = sum(f.blocks.sum(cross, weights, of) for f in seen)
+            xp = array_namespace(W)
+            xy = xp.astype(xy, W.dtype) if self.R is None else self.R.T @ xp.astype(xy, W.dtype)
+            return self._rest(which, without).regress(xy, reg)
+
+        return Solution(
+            fitted(found.W),
+            tuple(fitted(W, k) for k, W in enumerate(found.without)),
+            lambda k, j: fitted(found.pair(k, j), k, j),
+        )
 
     # Level 1
 
-    def in_labels(self, found: Solution, reg: float) -> Iterator[tuple[float, Solution]]:
-        """(3) for each β; the weights of a fold learn from scores that have not seen it."""
+    def in_labels(self, found: Solution) -> Iterator[tuple[float, Solution]]:
+        """(4) for each β; the weights of a fold learn from scores that have not seen it."""
         every = [f.all.statistics(W) for f, W in zip(self.folds, found.without)]
         whole = reduce(_both, every)
         rest: list[Any] = [None] * len(self.folds)
         for k in range(len(self.folds)):
             for j in range(k):
-                W = self._rest("heard", (k, j)).ridge(reg)
+                W = found.pair(k, j)  # of level 0, so that it is pair(j, k) too
                 for judged, scored in ((k, j), (j, k)):
                     part = self.folds[scored].all.statistics(W)
                     rest[judged] = part if rest[judged] is None else _both(rest[judged], part)
@@ -190,31 +244,19 @@ class Folds:
             B = ridge_in_labels(whole[0], whole[1], beta)
             each = [ridge_in_labels(YtS, StS, beta) for YtS, StS in rest]
             mixed = tuple(W @ own for W, own in zip(found.without, each))
-            apart = lambda k, each=each: tuple(W @ each[k] for W in found.apart(k))
-            yield beta, Solution(found.W @ B, mixed, apart)
+            pair = lambda k, j, each=each: found.pair(k, j) @ each[k]
+            yield beta, replace(found, W=found.W @ B, without=mixed, pair=pair)
 
     # Level 2
 
     def imputed(self, found: Solution, reg: float, exposure: Any) -> Solution:
-        """(4), and (2) again; of all rows, and of all but each fold."""
-        fill = lambda W, *without: self._imputed(W, reg, exposure, without)
-        return Solution(
-            fill(found.W),
-            tuple(fill(W, k) for k, W in enumerate(found.without)),
-            lambda k: tuple(fill(W, k, j) for j, W in zip(self._others(k), found.apart(k))),
-        )
-
-    def _imputed(self, W: Array, reg: float, exposure: Any, without: tuple[int, ...]) -> Array:
-        seen = [f for k, f in enumerate(self.folds) if k not in without]
-        weights = self.back(W)
-        xy = sum(f.blocks.sum(_filled_cross, weights, exposure) for f in seen)
-        xp = array_namespace(W)
-        xy = xp.astype(xy, W.dtype) if self.R is None else self.R.T @ xp.astype(xy, W.dtype)
-        return self._rest("all", without).regress(xy, reg / 10)
+        """(5), and (2) again; of all rows, and of all but each fold."""
+        exposure = exposure / (exposure + found.unsaid * (1 - exposure))
+        return self._again(found, "all", reg / 10, _filled_cross, exposure)
 
 
 def ridge_in_labels(YtS: Array, StS: Array, beta: float) -> Array:
-    """The B of (3)."""
+    """The B of (4)."""
     xp = array_namespace(StS)
     shrunk = beta * xp.eye(StS.shape[0], dtype=StS.dtype, device=StS.device)
     return xp.linalg.solve(StS + shrunk, YtS.T + shrunk)
@@ -302,7 +344,7 @@ def scored(b: Block, seen: Seen) -> Iterator[tuple[Block, Array]]:
 
 
 def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
-    """XᵀŶ with Ŷ by (4)."""
+    """XᵀŶ with Ŷ by (5)."""
     k, n_labels, total = b.kernels, b.Y.shape[1], None
     for rows in pieces(b, n_labels):
         part = b.some(rows)
@@ -319,20 +361,34 @@ def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
     return total
 
 
+def _weighed_cross(b: Block, W: Array, unsaid: float) -> Array:
+    """Xᵀ(Y - (1 - a) O ∘ S) / a of (3)."""
+    k, total = b.kernels, None
+    for rows in pieces(b, b.Y.shape[1]):
+        part = b.some(rows)
+        S = part.project(W)
+        said = k.dense(b.Y, rows, S.dtype)
+        known = said if b.omega is None else k.dense(b.omega, rows, S.dtype)
+        cross = part.project_t((said - (1 - unsaid) * known * S) / unsaid)
+        total = cross if total is None else total + cross
+    return total
+
+
+def _n_silent(b: Block) -> int:
+    silent = says_nothing(b)
+    return int(array_namespace(silent).count_nonzero(silent))
+
+
 def _silent(b: Block) -> Array:
     """XᵀX of the rows that say nothing."""
-    silent = says_nothing(b)
-    if not bool(array_namespace(silent).any(silent)):
-        xp, d = array_namespace(silent), b.X.shape[1]
-        return xp.zeros((d, d), dtype=xp.float64, device=silent.device)
-    return b.kernels.cross(b.X, b.weighted(silent).X)
+    return b.kernels.cross(b.X, b.weighted(says_nothing(b)).X)
 
 
 def heard(b: Block) -> Block:
     """The same with rows that say nothing at their little weight in XᵀX: V of (2)."""
     silent = says_nothing(b)
     xp = array_namespace(silent)
-    light = xp.asarray(SILENT_WEIGHT**0.5, dtype=xp.float64, device=silent.device)
+    light = xp.asarray(SILENT[0] ** 0.5, dtype=xp.float64, device=silent.device)
     return b.weighted(xp.where(silent, light, xp.ones_like(light)))
 
 
