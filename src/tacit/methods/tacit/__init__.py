@@ -80,6 +80,7 @@ _EXACT_LABELS = 6_000  # up to here: level 1 and links, which take labels × lab
 _LONG_SOLVE = 2e10  # features² times labels
 _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
+_WORTH = 1.01  # a gain of level 0's weights below this is not worth what later levels lose by it
 _LINKS = (10.0, 100.0, 1000.0)
 _SHORTLIST, _LONG_LIST = 30, 200  # labels at least and at most: a hundredth of all
 _LOOKED = (0.1, 0.3, 1.0, 3.0, 10.0)  # its C
@@ -232,7 +233,9 @@ class Tacit(MultiLabelEstimator):
         best = self.report_.steps[-1].gain
         if self._worth("less weight to what is unsaid", self._may_weigh(problem)):
             weighed = ((f"a = {a:g}", folds.weighed(found, reg, a)) for a in UNSAID)
-            best, found = self._kept("less weight to what is unsaid", folds, weighed, best, found)
+            best, found = self._kept(
+                "less weight to what is unsaid", folds, weighed, best, found, _WORTH
+            )
         if self.levels > 0 and self._worth("labels for each other", _too_many(problem)):
             mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found))
             best, found = self._kept("labels for each other", folds, mixed, best, found)
@@ -278,7 +281,7 @@ class Tacit(MultiLabelEstimator):
                     break
                 other = folds.with_silent(weight)
                 got, found = other.level_0(step)
-                if got > found_gain:
+                if got > _WORTH * found_gain:
                     found_gain, without, folds = got, found, other
         reg = LADDER[step]
         choice = f"{kind} features, λ = {reg:.3g}, prior power {power:g}"
@@ -329,15 +332,16 @@ class Tacit(MultiLabelEstimator):
         tried: Iterator[tuple[str, Solution]],
         best: float,
         found: Solution,
+        worth: float = 1.0,
     ) -> tuple[float, Solution]:
-        """The best of what was tried, if it beats what there is."""
+        """The best of what was tried, if it beats `worth` times what there is."""
         top: tuple = (-1.0, "", found)
         for choice, solution in tried:
             got = folds.gain(solution.without)
             top = max(top, (got, choice, solution), key=lambda t: t[0])
             if self._clock.over():
                 break
-        kept = top[0] > best
+        kept = top[0] > worth * best
         self._tell(Step(level, top[1], top[0], best, kept, self._clock.lap()))
         return (top[0], top[2]) if kept else (best, found)
 

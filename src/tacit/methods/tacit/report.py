@@ -21,7 +21,8 @@ class Step:
 
     def __str__(self) -> str:
         if not self.kept:
-            best = f"{self.choice} has gain {self.gain:.2f}, not above {self.before:.2f}"
+            above = "not above" if self.gain <= self.before else "too little above"
+            best = f"{self.choice} has gain {self.gain:.2f}, {above} {self.before:.2f}"
             return f"{self.level}: left out, since {best} ({self.seconds:.1f} s)"
         brought = "" if self.before == 0 else f", {self.gain - self.before:+.2f}"
         return f"{self.level}: {self.choice}; gain {self.gain:.2f}{brought} ({self.seconds:.1f} s)"
