@@ -235,6 +235,14 @@ def test_points_far_below_the_best_are_in_the_tables_and_not_in_the_charts(write
     assert any(row[0] == "floor" for row in reader.cells)
 
 
+def test_a_line_is_drawn_where_there_is_more_than_one_rate(write):
+    rows = [work("Tacit", 40.0, rate=rate) for rate in (0.0, 0.5)]
+    page = report(write(missing=[*rows, work("Tacit", 20.0, data="other")]))
+    assert "toy: P@3 (%)" in page
+    assert "other: P@3 (%)" not in page
+    assert "other, 50% of the positives hidden" in page
+
+
 def test_each_way_of_hiding_is_told_of_only_where_it_was_measured(write):
     told = {"positives": "positive training labels hidden", "entries": "Entries observed at random"}
     for way, other in [("positives", "entries"), ("entries", "positives")]:

@@ -55,7 +55,7 @@ def missing(works: Works) -> list[str]:
             f"at random. In colour the {OURS} best of ours and, dashed, the {PEERS} best peers on "
             "all data sets and rates; in grey the others, which a pointer names. "
             f"What never reaches {FLOOR:.0%} of the best is in the tables alone.",
-            *(_trend(data, hidden, names) for data in dict.fromkeys(work.data for work in hidden)),
+            *(_trend(data, hidden, names) for data in _at_several_rates(hidden)),
             "All figures, in %, seconds and GiB: mean ± deviation where there are several seeds, "
             "the best of a column in bold. R@20 hidden is the share of a row's hidden labels among "
             "its 20 best completions; calibration is the error of the probabilities of the five "
@@ -80,6 +80,14 @@ def _prominent(works: Works) -> list[str]:
     ranked = sorted(total, key=lambda who: -total[who])
     ours, peers = ([name for name, is_peer in ranked if is_peer == side] for side in (False, True))
     return ours[:OURS] + peers[:PEERS]
+
+
+def _at_several_rates(works: Works) -> list[str]:
+    """The data sets that a line can be drawn for."""
+    rates: dict[str, set[float]] = {}
+    for work in works:
+        rates.setdefault(work.data, set()).add(work.rate)
+    return [data for data, measured in rates.items() if len(measured) > 1]
 
 
 def _share(score: Score, scores: list[Score]) -> float:
