@@ -667,8 +667,12 @@ def test_conjugate_gradients_come_near_to_exact_ridge(monkeypatch):
     assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-2)
 
 
-def test_models_by_conjugate_gradients_have_not_seen_the_rows_they_are_asked_about(monkeypatch):
-    monkeypatch.setattr(tacit.methods.tacit, "_EXACT_FEATURES", 5)
+@pytest.mark.parametrize("exact", [5, 6_000])  # features: by conjugate gradients, or moments
+def test_models_have_not_seen_the_rows_they_are_asked_about(monkeypatch, exact):
+    monkeypatch.setattr(tacit.methods.tacit, "_EXACT_FEATURES", exact)
+    monkeypatch.setattr(tacit.methods.tacit, "_WORTH", np.inf)  # so that level 0 is plain ridge
+    monkeypatch.setattr(tacit.methods.tacit, "_EXACT_LABELS", 0)  # no level 1
+    monkeypatch.setattr(tacit.methods.tacit, "_IMPUTED_WORK", 0)  # no level 2
     monkeypatch.setattr(tacit.methods.tacit, "_CG", dict(rtol=1e-12, max_iter=100))
     X, Y = data(n=90)
     kept = []
@@ -678,7 +682,7 @@ def test_models_by_conjugate_gradients_have_not_seen_the_rows_they_are_asked_abo
             kept.append((held, [list(parts) for parts in apart]))
             super()._settle(problem, held, iter(kept[0][1]))
 
-    model = Watched(scaling="none", cv=3).fit(X, Y)
+    model = Watched(scaling="standard", cv=3).fit(X, Y)
     held, apart = kept[0]
     rows = [[laid_out(part) for part in blocks.parts] for blocks, _ in held]
     rows = [[np.vstack(arrays) for arrays in list(zip(*fold))[:2]] for fold in rows]
@@ -687,6 +691,9 @@ def test_models_by_conjugate_gradients_have_not_seen_the_rows_they_are_asked_abo
         X, Y = (np.vstack([f[i] for k, f in enumerate(rows) if k not in without]) for i in (0, 1))
         return np.linalg.solve(X.T @ X + chosen_reg(model) * np.eye(X.shape[1]), X.T @ Y)
 
+    for k, parts in enumerate(apart):
+        for j, (blocks, _) in zip([k, *np.delete(np.arange(3), k)], parts, strict=True):
+            assert_array_equal(np.vstack([laid_out(b)[0] for b in blocks.parts]), rows[j][0])
     for k, (judged, *others) in enumerate(apart):
         for _, seen in (held[k], judged):
             assert_allclose(seen.W, ridge(k), atol=1e-8)

@@ -244,8 +244,7 @@ class Tacit(MultiLabelEstimator):
             best, found = self._kept("imputation", folds, filled, best, found)
         self._set_scaling(scaling)
         held = self._held(folds, found.without)
-        others = lambda k: Folds([f for j, f in enumerate(folds.folds) if j != k], folds.R)
-        apart = ([held[k], *self._held(others(k), found.apart(k))] for k in range(self.cv))
+        apart = ([held[k], *self._held(folds, found.apart(k), k)] for k in range(self.cv))
         self._settle(problem, held, apart)
         return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
 
@@ -290,8 +289,9 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("ridge", choice, found_gain, 0.0, True, self._clock.lap()))
         return folds, scaling, reg, folds.ridge(reg, without)
 
-    def _held(self, folds: Folds, weights: tuple[Array, ...]) -> Held:
-        return [(fold.blocks, Seen(folds.back(W))) for fold, W in zip(folds.folds, weights)]
+    def _held(self, folds: Folds, weights: tuple[Array, ...], but: int | None = None) -> Held:
+        rows = [fold.blocks for k, fold in enumerate(folds.folds) if k != but]
+        return [(blocks, Seen(folds.back(W))) for blocks, W in zip(rows, weights, strict=True)]
 
     def _kinds_of_scaling(self, problem: Problem) -> tuple[str, ...]:
         return choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
@@ -459,13 +459,12 @@ class Tacit(MultiLabelEstimator):
         why_not = "too many entries" if work > _LOOK_WORK else ""
         if self.levels < 3 or not self._worth("second look", why_not):
             return None
-        learned = lambda rows, C: SecondLook.fit(sum(rows[1:], rows[0]), problem.n_labels, C)
         listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
         before, won = np.empty(0), np.empty((len(_SHARES), 0))
         looks: list[SecondLook] = []
         for parts in apart:
             judged, *others = listed(parts)
-            at = lambda j, rows=(judged, others): _judged(rows[0], learned(rows[1], _LOOKED[j]))
+            at = partial(_judged, judged, others, problem.n_labels)
             if not looks:
                 found, step = _climb(at, _LOOKED.index(1.0), len(_LOOKED), self._clock.over)
             else:
@@ -481,7 +480,8 @@ class Tacit(MultiLabelEstimator):
         kept = bool(gained.sum() > 0)
         choice = f"C = {C:g}" + ("" if share == 1 else f", {share:.0%} of it")
         if kept:
-            self._set_look(replace(learned(listed(held), C), share=share), problem)
+            look = _learned(listed(held), problem.n_labels, C)
+            self._set_look(replace(look, share=share), problem)
         was, now = (100 * float(np.mean(gains)) for gains in (before, before + gained))
         self._tell(Step("second look", choice, now, was, kept, self._clock.lap()))
         return replace(looks[0], share=share) if kept else None
@@ -655,8 +655,15 @@ def _climb(
     return best, step
 
 
-def _judged(rows: Shortlists, look: SecondLook) -> tuple[float, SecondLook, np.ndarray]:
-    """The largest gain of a look over the shares of it; it; and the gains of all, row by row."""
+def _learned(rows: list[Shortlists], n_labels: int, C: float) -> SecondLook:
+    return SecondLook.fit(sum(rows[1:], rows[0]), n_labels, C)
+
+
+def _judged(
+    rows: Shortlists, others: list[Shortlists], n_labels: int, step: int
+) -> tuple[float, SecondLook, np.ndarray]:
+    """A look learned from the others: its gain by the best share of it; it; each share's gains."""
+    look = _learned(others, n_labels, _LOOKED[step])
     after = np.stack([gains_of(said) for said in rows.reordered(look, _SHARES)])
     return float(after.sum(axis=1).max()), look, after
 
