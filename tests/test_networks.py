@@ -72,7 +72,7 @@ def update(backend, network, state, b, frequency=None, seed=0):
     state = on(backend, state)
     frequency = uniform(len(state["b"])) if frequency is None else frequency
     loss = network.update(state, b, frequency, np.random.default_rng(seed))
-    return off(backend, state), loss
+    return off(backend, state), float(loss)
 
 
 def slopes(backend, network, state, b, **draw):
@@ -153,7 +153,7 @@ def test_the_steps_go_along_the_derivatives_of_the_loss(
     value = lambda state: network.value(b, on(backend, state))
     same(slopes(backend, network, state, b), differences(value, state), atol=1e-7)
     _, told = update(backend, network, state, b)
-    assert_allclose(told, value(state), rtol=1e-12)
+    assert_allclose(told, float(value(state)), rtol=1e-12)
 
 
 @losses

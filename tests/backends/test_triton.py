@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
-from tacit.backends import triton  # noqa: E402
+from tacit.backends import ADAGRAD_EPSILON, triton  # noqa: E402
 from tacit.backends.torch import TorchBackend, _silence  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -107,3 +107,23 @@ def test_silence_is_the_librarys(dtype, each):
     value = triton.silence(small, mu[:1], weights[0][:1], weights[1])[2][0]
     exact = -np.asarray(mu[0].cpu(), float) / (1 + np.exp(12.0))
     assert_allclose(value.cpu(), exact, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [1, 5, 1100])
+def test_adagrad_steps_the_rows_and_no_others(width, dtype):
+    rng = np.random.default_rng(0)
+    to = lambda a: torch.as_tensor(a, dtype=dtype, device=DEVICE)
+    theta, S = rng.standard_normal((8, width)), rng.random((8, width))
+    S[6] = 0  # a first step
+    G, decay, rows = rng.standard_normal((3, width)), rng.random(3), np.array([6, 0, 3])
+    placed = to(theta), to(S)
+    triton.adagrad(
+        *placed, to(G), torch.as_tensor(rows, device=DEVICE), to(decay), 0.1, ADAGRAD_EPSILON
+    )
+    g = G + decay[:, None] * theta[rows]
+    S[rows] += g**2
+    theta[rows] -= 0.1 * g / (np.sqrt(S[rows]) + ADAGRAD_EPSILON)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+    for got, wanted in zip(placed, (theta, S)):
+        assert_allclose(got.cpu(), wanted, rtol=tolerance, atol=tolerance)

@@ -266,7 +266,11 @@ class TorchBackend:
         rows: torch.Tensor,
         decay: torch.Tensor,
     ) -> None:
-        self.adagrad(theta, S, self.spmm(T, D) + decay[:, None] * theta[rows], rate, rows)
+        G = self.spmm(T, D)
+        if triton is not None and theta.is_cuda and theta.is_contiguous() and S.is_contiguous():
+            triton.adagrad(theta, S, G, rows, decay, rate, ADAGRAD_EPSILON)
+        else:
+            self.adagrad(theta, S, G + decay[:, None] * theta[rows], rate, rows)
 
     def top_k(
         self, A: torch.Tensor, B: torch.Tensor | None, k: int, skip: Sparse | None = None

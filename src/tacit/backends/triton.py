@@ -3,6 +3,7 @@
     gather_sum    out_i = Σ_j s_ij b_j            (S B, and Sᵀ B from the stored transpose)
     dots          z_ij = a_iᵀ b_j on the entries of S
     silence       the likelihood of what nobody said, its derivative, and their sums
+    adagrad       a step of AdaGrad for some rows of the weights
 
 The two products read a row of B for every entry of S, and that is all their cost: nnz · width
 numbers. Where those rows come from decides the time. A GPU's second-level cache is read at about
@@ -16,7 +17,9 @@ On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library
 the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
 
 `silence` reads a score and writes a derivative. The same in the library's verbs goes through the
-n × L scores some twenty times; a pass of GenEML took twice as long with them.
+n × L scores some twenty times; a pass of GenEML took twice as long with them. `adagrad` reads the
+gradient, the weights and their squared gradients and writes the last two, where the library's
+verbs gather, square, divide and scatter in some twenty readings and writings.
 """
 
 from __future__ import annotations
@@ -29,13 +32,14 @@ import triton.language as tl
 
 from tacit.backends.sparse import Sparse
 
-__all__ = ["Segments", "dots", "gather_sum", "segments", "silence"]
+__all__ = ["Segments", "adagrad", "dots", "gather_sum", "segments", "silence"]
 
 _LONGEST = 256  # entries that one program adds up
 _COLUMNS = 128  # of B, at a time: one warp, four numbers a thread
 _TILE = 2**15  # rows of B: 16 MiB of `_COLUMNS` float32, well inside a large GPU's cache
 _SMALL = 2**20  # entries, below which every row is a segment
 _ROWS, _LABELS, _TURNS = 16, 128, 64  # of scores: a tile, and how many a program goes through
+_STEPPED = 1024  # weights that one program steps
 _HOT = 0.75  # share of entries in as many columns as a tile has, from which the cache holds them
 
 
@@ -150,6 +154,25 @@ def silence(
     return residual, by_row, by_label
 
 
+def adagrad(
+    theta: torch.Tensor,
+    S: torch.Tensor,
+    G: torch.Tensor,
+    rows: torch.Tensor,
+    decay: torch.Tensor,
+    rate: float,
+    epsilon: float,
+) -> None:
+    """In place: g = G + diag(decay) θ[rows], S[rows] += g², θ[rows] -= ρ g / (√S[rows] + ε)."""
+    width = theta.shape[1]
+    if G.numel():
+        columns = min(_STEPPED, triton.next_power_of_2(width))
+        grid = (len(rows), triton.cdiv(width, columns))
+        # Constants of the program: arguments of one are of float32.
+        constants = dict(rate=rate, epsilon=epsilon, COLUMNS=columns)
+        _adagrad[grid](theta, S, G, rows, decay, width, **constants)
+
+
 @triton.jit
 def _gather_sum(  # type: ignore[no-untyped-def]
     owner, start, stop, indices, data, B, out,
@@ -214,7 +237,9 @@ def _silence(  # type: ignore[no-untyped-def]
         at = rows.to(tl.int64)[:, None] * n_labels + labels[None, :]
         if EACH:
             m = tl.load(mu + at, mask=inside, other=0.0)
-        e = tl.exp(tl.clamp(tl.load(F + at, mask=inside, other=-40.0), -40.0, 40.0))
+        # `tl.clamp` is not there for float64.
+        f = tl.load(F + at, mask=inside, other=-40.0)
+        e = tl.exp(tl.minimum(tl.maximum(f, -40.0), 40.0))
         p = tl.where(inside, m / (1 + (1 - m) * e), 0.0)
         value = tl.where(inside, _log1p((1 - m) * e) - _log1p(e), 0.0)
         size = p * (e / (1 + e))
@@ -229,6 +254,23 @@ def _silence(  # type: ignore[no-untyped-def]
     tl.atomic_add(by_label + labels, value_sum, mask=known, sem="relaxed")
     tl.atomic_add(by_label + n_labels + labels, asked_sum, mask=known, sem="relaxed")
     tl.atomic_add(by_label + 2 * n_labels + labels, size_sum, mask=known, sem="relaxed")
+
+
+@triton.jit
+def _adagrad(  # type: ignore[no-untyped-def]
+    theta, S, G, rows, decay, width,
+    rate: tl.constexpr, epsilon: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = columns < width
+    at = tl.load(rows + i).to(tl.int64) * width + columns
+    weight = tl.load(theta + at, mask=inside, other=0.0)
+    g = tl.load(G + i.to(tl.int64) * width + columns, mask=inside, other=0.0)
+    g += tl.load(decay + i) * weight
+    squares = tl.load(S + at, mask=inside, other=0.0) + g * g
+    tl.store(S + at, squares, mask=inside)
+    tl.store(theta + at, weight - rate * g / (tl.sqrt(squares) + epsilon), mask=inside)
 
 
 @triton.jit
