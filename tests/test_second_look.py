@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 from tacit.labels import TopK
 from tacit.logistic import regressions
@@ -49,6 +50,30 @@ def test_rows_that_say_nothing_and_labels_that_are_not_known_teach_nothing():
         a, b = SecondLook.fit(rows, 5, 1.0), SecondLook.fit(rows + more, 5, 1.0)
         assert_array_equal(a.weights.toarray(), b.weights.toarray())
         assert_array_equal(a.trust, b.trust)
+
+
+def test_idf_is_taken_back_from_the_features_and_they_are_at_unit_length():
+    rows, idf = shortlists(), np.linspace(1, 4, 6)
+    plain = sp.csr_array(normalize(rows.X))
+    weighted = sp.csr_array(normalize(rows.X.multiply(idf)))
+    wanted = SecondLook.fit(replace(rows, X=plain), 5, 2.0)
+    got = SecondLook.fit(replace(rows, X=weighted), 5, 2.0, idf)
+    assert_allclose(got.weights.toarray(), wanted.weights.toarray(), atol=1e-8)
+    assert_allclose(got.logits(weighted, rows.top), wanted.logits(plain, rows.top), atol=1e-8)
+
+
+def test_some_rows_after_the_other_are_all_rows():
+    rows = shortlists()
+    cuts = [slice(0, 5), slice(5, 5), slice(5, 80)]
+    of = lambda c: Shortlists(
+        rows.X[c], TopK(rows.top.indices[c], rows.top.scores[c]), rows.said[c], rows.heard[c]
+    )
+    again = Shortlists.of([of(c) for c in cuts])
+    assert_array_equal(again.X.toarray(), rows.X.toarray())
+    for got, wanted in zip(again.top, rows.top):
+        assert_array_equal(got, wanted)
+    assert_array_equal(again.said, rows.said)
+    assert_array_equal(again.heard, rows.heard)
 
 
 @pytest.mark.parametrize("yes", [True, False])

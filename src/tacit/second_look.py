@@ -17,6 +17,9 @@ With g = t (1) + (1 - t) log s on the scale of the logit, `share` being t, a lab
 
 where s_m is the first score of the last label of the shortlist: the order beyond it stays.
 
+Features weighted by idf may serve the first model and not (1), where the rare ones then weigh much
+and are learned from few rows. `idf` takes them back: x ∘ 1/idf, at unit length.
+
 (1) is solved on the host whatever the device (`tacit.logistic`): each of the problems is small and
 sparse, there are thousands, and they share no matrix.
 """
@@ -31,6 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import to_device
 from joblib import Parallel, delayed
+from sklearn.preprocessing import normalize
 
 from tacit.backends import Sparse
 from tacit.labels import TopK
@@ -55,11 +59,19 @@ class Shortlists:
     said: np.ndarray
     heard: np.ndarray
 
+    @classmethod
+    def of(cls, parts: Sequence[Shortlists]) -> Shortlists:
+        """Those of some rows after the other."""
+        all_of = lambda arrays: np.concatenate(list(arrays))
+        return cls(
+            sp.vstack([part.X for part in parts], format="csr"),
+            TopK(all_of(p.top.indices for p in parts), all_of(p.top.scores for p in parts)),
+            all_of(part.said for part in parts),
+            all_of(part.heard for part in parts),
+        )
+
     def __add__(self, other: Shortlists) -> Shortlists:
-        top = TopK(*(np.concatenate(pair) for pair in zip(self.top, other.top)))
-        X = sp.vstack([self.X, other.X], format="csr")
-        both = lambda name: np.concatenate([getattr(self, name), getattr(other, name)])
-        return Shortlists(X, top, both("said"), both("heard"))
+        return Shortlists.of([self, other])
 
     def that_say_something(self) -> Shortlists:
         some = self.heard
@@ -86,14 +98,19 @@ class SecondLook:
         The a_l and b_l.
     share : float
         The t of (2).
+    idf : (n_features,) or None
+        What the features were weighted by and are not to be.
     """
 
     weights: sp.csr_array
     trust: np.ndarray
     share: float = 1.0
+    idf: np.ndarray | None = None
 
     @classmethod
-    def fit(cls, rows: Shortlists, n_labels: int, C: float) -> SecondLook:
+    def fit(
+        cls, rows: Shortlists, n_labels: int, C: float, idf: np.ndarray | None = None
+    ) -> SecondLook:
         """(1) from the shortlists of some rows.
 
         Examples
@@ -110,7 +127,7 @@ class SecondLook:
         from tacit.logistic import regressions  # Numba, which whoever only predicts can do without
 
         rows = rows.that_say_something()
-        X, m = sp.csr_array(rows.X, dtype=np.float64), rows.top.indices.shape[1]
+        X, m = _without(idf, rows.X).astype(np.float64), rows.top.indices.shape[1]
         logs, yes = _logs(rows.top).ravel(), rows.said.ravel()
         labels, start, entries = _by_label(rows.top.indices)
 
@@ -133,11 +150,12 @@ class SecondLook:
         )
         pointer = np.concatenate([[0], np.cumsum(lengths)])
         shape = (n_labels, X.shape[1])
-        return cls(sp.csr_array((values, features.astype(np.int32), pointer), shape=shape), trust)
+        weights = sp.csr_array((values, features.astype(np.int32), pointer), shape=shape)
+        return cls(weights, trust, idf=idf)
 
     def logits(self, X: sp.csr_array, top: TopK) -> np.ndarray:
         """The g of (2) for the shortlists of the rows X."""
-        logs, m = _logs(top), top.indices.shape[1]
+        X, logs, m = _without(self.idf, X), _logs(top), top.indices.shape[1]
         found = logs * self.trust[0][top.indices] + self.trust[1][top.indices]
         flat, dense = found.ravel(), np.zeros(X.shape[1])
         pointer = self.weights.indptr
@@ -187,6 +205,10 @@ def _by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     # In as few bits as hold it: NumPy counts numbers of 16, and compares longer ones.
     order = np.argsort(flat.astype(np.min_scalar_type(len(counts))), kind="stable")
     return labels, np.append(0, np.cumsum(counts[labels])), places[order]
+
+
+def _without(idf: np.ndarray | None, X: sp.csr_array) -> sp.csr_array:
+    return X if idf is None else sp.csr_array(normalize(X.multiply(1 / idf)))
 
 
 def _logs(top: TopK) -> np.ndarray:

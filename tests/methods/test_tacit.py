@@ -11,13 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import fractional_matrix_power
 from sklearn.linear_model import Ridge
 from sklearn.metrics import ndcg_score
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 
 import tacit.methods.tacit
 from tacit import LEML, Labels, Tacit, load
 from tacit.backends import Sparse
 from tacit.backends.block import Placement, pieces, place
 from tacit.blocks import Rows
+from tacit.labels import TopK
 from tacit.methods.tacit import _WORTH, _clear, _climb, _shortlists
 from tacit.methods.tacit.levels import (
     LADDER,
@@ -530,6 +531,36 @@ def test_a_second_look_stays_with_the_model_that_is_saved(monkeypatch, tmp_path)
     X, Y = steep()
     model = Tacit(scaling="standard").fit(X, Labels.complete(Y))
     assert model.look_weights_ is not None
+    same_after_loading(model, X, Labels.complete(Y), tmp_path)
+
+
+@pytest.mark.parametrize("better", ["with idf", "without idf"])
+def test_a_second_look_leaves_idf_out_where_it_ranks_better_so(monkeypatch, tmp_path, better):
+    judged = tacit.methods.tacit._judged
+
+    def told(rows, others, n_labels, idf, step):
+        gained, look, after = judged(rows, others, n_labels, idf, step)
+        liked = (idf is None) == (better == "with idf")
+        return gained + 1e6 * liked, look, after + liked
+
+    monkeypatch.setattr(tacit.methods.tacit, "_judged", told)
+    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((300, 9)) * (rng.random((300, 9)) < np.linspace(0.05, 0.5, 9)))
+    Y = (X @ rng.standard_normal((9, 12)) > 0.3).astype(int)
+    model = Tacit(scaling="idf", cv=3).fit(X, Labels.complete(Y))
+    step = next(s for s in model.report_.steps if s.level == "second look")
+    assert ("without idf" in step.choice) == model.look_without_idf_ == (better == "without idf")
+    look, top = model._look, model.top_k(X, 12)
+    rows = normalize(X) if better == "without idf" else normalize(X.multiply(model.weight_))
+    scaled = sp.hstack([normalize(X.multiply(model.weight_)), np.ones((300, 1))]).toarray()
+    S = scaled @ model.model_.W
+    order = np.argsort(-S, axis=1)
+    first = TopK(order, np.take_along_axis(S, order, axis=1))
+    wanted = replace(look, idf=None).ranked(sp.csr_array(rows), first, 6)
+    assert_allclose(top.scores, wanted.scores, atol=1e-6)
+    scores = model.decision_function(X)
+    assert_allclose(np.take_along_axis(scores, wanted.indices, axis=1), wanted.scores, atol=1e-6)
     same_after_loading(model, X, Labels.complete(Y), tmp_path)
 
 

@@ -26,7 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from numbers import Real
 from typing import Any, Literal, Self
@@ -142,7 +142,7 @@ class Tacit(MultiLabelEstimator):
     """
 
     _kinds = ("positive-only", "complete", "masked")
-    _learned = ("exposure_", "look_share_")
+    _learned = ("exposure_", "look_share_", "look_without_idf_")
     _arrays = {
         "calibration_": (2, "*"),
         "completion_": (2, "*"),
@@ -450,7 +450,8 @@ class Tacit(MultiLabelEstimator):
     ) -> SecondLook | None:
         """Kept if it ranks the first part of the rows better, having learned from the others.
 
-        C is chosen on one such part, and others are asked for until the answer is clear.
+        C, and whether features are to keep their idf, are chosen on one such part; others are asked
+        for until the answer is clear.
         """
         self._set_look(None, problem)
         most = _listed(problem.n_labels)
@@ -462,13 +463,20 @@ class Tacit(MultiLabelEstimator):
         listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
         before, won = np.empty(0), np.empty((len(_SHARES), 0))
         looks: list[SecondLook] = []
+        first = _LOOKED.index(1.0)
+        forms = [None] if self._idf is None else [None, self._idf]
         for parts in apart:
             judged, *others = listed(parts)
-            at = partial(_judged, judged, others, problem.n_labels)
+            ways = [
+                lru_cache(1)(partial(_judged, judged, others, problem.n_labels, idf))
+                for idf in forms
+            ]
             if not looks:
-                found, step = _climb(at, _LOOKED.index(1.0), len(_LOOKED), self._clock.over)
+                at = max(ways, key=lambda way: way(first)[0])
+                forms = [forms[ways.index(at)]]
+                found, step = _climb(at, first, len(_LOOKED), self._clock.over)
             else:
-                found = at(step)
+                found = ways[0](step)
             _, look, after = found
             looks.append(look)
             plain = gains_of(judged.said)
@@ -478,9 +486,10 @@ class Tacit(MultiLabelEstimator):
                 break
         C, share, gained = _LOOKED[step], _SHARES[best], won[best]
         kept = bool(gained.sum() > 0)
-        choice = f"C = {C:g}" + ("" if share == 1 else f", {share:.0%} of it")
+        choice = f"C = {C:g}" + ("" if forms[0] is None else ", without idf")
+        choice += "" if share == 1 else f", {share:.0%} of it"
         if kept:
-            look = _learned(listed(held), problem.n_labels, C)
+            look = _learned(listed(held), problem.n_labels, forms[0], C)
             self._set_look(replace(look, share=share), problem)
         was, now = (100 * float(np.mean(gains)) for gains in (before, before + gained))
         self._tell(Step("second look", choice, now, was, kept, self._clock.lap()))
@@ -516,6 +525,10 @@ class Tacit(MultiLabelEstimator):
     def _scaled(self, block: Block) -> Block:
         return Scaling(self.scaling_, self.weight_, self.shift_, self.draws_, self.phase_)(block)
 
+    @property
+    def _idf(self) -> np.ndarray | None:
+        return self.weight_ if self.scaling_ == "idf" else None
+
     def _latent(self, block: Block) -> Array:
         return self.model_.codes(self._scaled(block))
 
@@ -529,6 +542,7 @@ class Tacit(MultiLabelEstimator):
             ]  # fmt: skip
         self.look_weights_, self.look_features_, self.look_pointer_, self.look_trust_ = arrays
         self.look_share_ = 0.0 if look is None else look.share
+        self.look_without_idf_ = look is not None and look.idf is not None
 
     @property
     def _look(self) -> SecondLook | None:
@@ -537,7 +551,8 @@ class Tacit(MultiLabelEstimator):
         shape = len(self.classes_), self._n_weights(self.n_features_in_) - 1
         Z = (self.look_weights_, self.look_features_, self.look_pointer_)
         trust = np.asarray(self.look_trust_)
-        return SecondLook(sp.csr_array(Z, shape=shape), trust, self.look_share_)
+        idf = self._idf if self.look_without_idf_ else None
+        return SecondLook(sp.csr_array(Z, shape=shape), trust, self.look_share_, idf)
 
     def _scores(self, block: Block) -> np.ndarray:
         scores, look = super()._scores(block), self._look
@@ -655,15 +670,15 @@ def _climb(
     return best, step
 
 
-def _learned(rows: list[Shortlists], n_labels: int, C: float) -> SecondLook:
-    return SecondLook.fit(sum(rows[1:], rows[0]), n_labels, C)
+def _learned(rows: list[Shortlists], n_labels: int, idf: np.ndarray | None, C: float) -> SecondLook:
+    return SecondLook.fit(Shortlists.of(rows), n_labels, C, idf)
 
 
 def _judged(
-    rows: Shortlists, others: list[Shortlists], n_labels: int, step: int
+    rows: Shortlists, others: list[Shortlists], n_labels: int, idf: np.ndarray | None, step: int
 ) -> tuple[float, SecondLook, np.ndarray]:
     """A look learned from the others: its gain by the best share of it; it; each share's gains."""
-    look = _learned(others, n_labels, _LOOKED[step])
+    look = _learned(others, n_labels, idf, _LOOKED[step])
     after = np.stack([gains_of(said) for said in rows.reordered(look, _SHARES)])
     return float(after.sum(axis=1).max()), look, after
 
@@ -735,7 +750,7 @@ def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
         own, heard = np.split(heard, [len(indices)])
         said = contains(part.Y.scipy(), indices)
         parts.append(Shortlists(rows_of(part.X), TopK(indices, top.scores), said, own))
-    return sum(parts[1:], parts[0])
+    return Shortlists.of(parts)
 
 
 def _label_gram(b: Block) -> Array:
