@@ -38,7 +38,7 @@ def test_each_label_has_scikit_learns_regression_of_the_rows_that_shortlist_it()
         model = LogisticRegression(C=2.0, solver="liblinear", intercept_scaling=3.0, tol=1e-2)
         model.fit(design[heard[row]], y[heard[row]])
         assert_allclose(got[row, place], model.decision_function(design), atol=0.05)
-    assert_array_equal(look.trust[:, 4], [1, 0])
+    assert_array_equal(look.trust[:, 4], look.pooled)
 
 
 def test_rows_that_say_nothing_and_labels_that_are_not_known_teach_nothing():
@@ -88,28 +88,39 @@ def test_a_label_always_or_never_said_on_shortlists_is_likely_or_unlikely(yes):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
-def test_new_scores_put_the_shortlist_first_and_keep_the_order_beyond(share):
+def test_new_scores_are_on_one_scale_and_keep_the_order_beyond_the_shortlist(share):
     rows = shortlists()
     rng = np.random.default_rng(1)
-    first = rng.random((80, 5))
+    first = rng.uniform(-0.2, 0.8, (80, 5))  # some below the least score that has a logarithm
     order = np.argsort(-first, axis=1)
     top = TopK(order, np.take_along_axis(first, order, axis=1))
-    look = SecondLook(*_parts(SecondLook.fit(rows, 5, 1.0)), share)
+    look = replace(SecondLook.fit(rows, 5, 1.0), share=share)
     ranked = look.ranked(rows.X, top, 3)
     short = TopK(top.indices[:, :3], top.scores[:, :3])
     scores = look.rescored(rows.X, first, short)
     assert_allclose(np.take_along_axis(scores, ranked.indices, axis=1), ranked.scores)
     assert (np.diff(ranked.scores, axis=1) <= 0).all()
-    assert (ranked.scores[:, :3] > 0).all()
-    assert (ranked.scores[:, 3:] <= 0).all()
-    assert_array_equal(ranked.indices[:, 3:], top.indices[:, 3:])
-    assert_array_equal(np.sort(ranked.indices[:, :3], axis=1), np.sort(short.indices, axis=1))
+    beyond = np.take_along_axis(scores, top.indices[:, 3:], axis=1)
+    assert (np.diff(beyond, axis=1) < 0).all()
+    # Whatever the row, the same first score beyond its shortlist is the same new one.
+    s = top.scores[:, 3:].ravel()
+    logs = np.where(s > 1e-3, np.log(np.maximum(s, 1e-3)), np.log(1e-3) + (s - 1e-3) / 1e-3)
+    a, b = look.pooled
+    assert_allclose(beyond.ravel(), share * (a * logs + b) + (1 - share) * logs)
     if share == 0:
         assert_array_equal(ranked.indices, top.indices)
 
 
-def _parts(look):
-    return look.weights, look.trust
+def test_beyond_shortlists_counts_the_regression_of_all_labels_on_the_first_score_alone():
+    rows = shortlists()
+    top = TopK(rows.top.indices.copy(), rows.top.scores)
+    top.indices[:7, 2] = -1  # none
+    look = SecondLook.fit(replace(rows, top=top), 5, 2.0)
+    row, place = np.nonzero((top.indices >= 0) & rows.heard[:, None])
+    model = LogisticRegression(C=1.0, solver="liblinear", intercept_scaling=3.0, tol=1e-6)
+    s = np.log(top.scores[row, place])[:, None]
+    model.fit(s, rows.said[row, place])
+    assert_allclose(look.pooled, [max(model.coef_[0, 0], 0.01), model.intercept_[0]], atol=0.02)
 
 
 def test_a_row_with_fewer_labels_than_asked_for_ends_in_none():
@@ -126,7 +137,7 @@ def test_what_was_said_follows_the_labels_into_their_new_order():
     look = SecondLook.fit(rows, 5, 10.0)
     shares = (1.0, 0.3, 0.0)
     for share, said in zip(shares, rows.reordered(look, shares), strict=True):
-        ranked = replace(look, share=share).ranked(rows.X, rows.top).indices
+        ranked = replace(look, share=share).ranked(rows.X, rows.top, 3).indices
         for i in range(80):
             known = dict(zip(rows.top.indices[i], rows.said[i]))
             assert_array_equal(said[i], [known[label] for label in ranked[i]])

@@ -11,11 +11,13 @@ entries to learn from instead of n L, and the noes among them are the hard ones,
 trees of Parabel (Prabhu et al. 2018) and PECOS (Yu et al. 2022). Rows that say nothing say nothing
 about any label, and are left out.
 
-With g = t (1) + (1 - t) log s on the scale of the logit, `share` being t, a label's new score is
+Beyond the shortlist the logit is that of all labels together, ā log s + b̄, with ā and b̄ from a
+regression on log s alone. With `share` being t, the new score of a label is
 
-    log(1 + eᵍ) > 0  on the shortlist,      s - s_m ≤ 0  beyond it,                              (2)
+    t logit + (1 - t) log s,                                                                     (2)
 
-where s_m is the first score of the last label of the shortlist: the order beyond it stays.
+which is on one scale for all rows and labels, on shortlists and beyond; beyond, where a score may
+be any number, the logarithm goes on as its tangent below 10⁻³, so that the order there stays.
 
 Features weighted by idf may serve the first model and not (1), where the rare ones then weigh much
 and are learned from few rows. `idf` takes them back: x ∘ 1/idf, at unit length.
@@ -45,6 +47,7 @@ _LEAST = 1e-3  # score
 _SMALL = 0.01  # weight that is let go
 _INTERCEPT = 3.0  # what stands for the constant feature: it is to be shrunk little
 _LABELS = 32  # to a task
+_POOLED = 10**6  # entries
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class SecondLook:
         The z_l.
     trust : (2, n_labels)
         The a_l and b_l.
+    pooled : (2,)
+        ā and b̄.
     share : float
         The t of (2).
     idf : (n_features,) or None
@@ -104,6 +109,7 @@ class SecondLook:
 
     weights: sp.csr_array
     trust: np.ndarray
+    pooled: np.ndarray
     share: float = 1.0
     idf: np.ndarray | None = None
 
@@ -120,7 +126,7 @@ class SecondLook:
         >>> said, heard = np.eye(2, dtype=bool)[kind], np.full(40, True)
         >>> rows = Shortlists(sp.csr_array(np.eye(2)[kind]), top, said, heard)
         >>> look = SecondLook.fit(rows, n_labels=2, C=10.0)
-        >>> look.ranked(rows.X, top).indices[:2]
+        >>> look.ranked(rows.X, top, 2).indices[:2]
         array([[0, 1],
                [1, 0]])
         """
@@ -141,7 +147,8 @@ class SecondLook:
 
         parts = [slice(i, min(i + _LABELS, len(labels))) for i in range(0, len(labels), _LABELS)]
         found = Parallel(n_jobs=-1, prefer="threads")(delayed(learned)(part) for part in parts)
-        trust = np.tile([[1.0], [0.0]], n_labels)  # of a label that was on no shortlist
+        pooled = _pooled(logs[rows.top.indices.ravel() >= 0], yes[rows.top.indices.ravel() >= 0])
+        trust = np.tile(pooled[:, None], n_labels)  # of a label that was on no shortlist
         lengths = np.zeros(n_labels, np.int64)
         for part, (*_, pointer, own) in zip(parts, found):
             trust[:, labels[part]], lengths[labels[part]] = own, np.diff(pointer)
@@ -151,10 +158,10 @@ class SecondLook:
         pointer = np.concatenate([[0], np.cumsum(lengths)])
         shape = (n_labels, X.shape[1])
         weights = sp.csr_array((values, features.astype(np.int32), pointer), shape=shape)
-        return cls(weights, trust, idf=idf)
+        return cls(weights, trust, pooled, idf=idf)
 
     def logits(self, X: sp.csr_array, top: TopK) -> np.ndarray:
-        """The g of (2) for the shortlists of the rows X."""
+        """(2) for the shortlists of the rows X."""
         X, logs, m = _without(self.idf, X), _logs(top), top.indices.shape[1]
         found = logs * self.trust[0][top.indices] + self.trust[1][top.indices]
         flat, dense = found.ravel(), np.zeros(X.shape[1])
@@ -167,33 +174,28 @@ class SecondLook:
             dense[self.weights.indices[own]] = 0
         return self.share * found + (1 - self.share) * logs
 
-    def ranked(self, X: sp.csr_array, top: TopK, m: int | None = None) -> TopK:
+    def ranked(self, X: sp.csr_array, top: TopK, m: int) -> TopK:
         """The labels of the rows X by their new scores (2); the first m are their shortlists."""
-        short = TopK(top.indices[:, :m], top.scores[:, :m])
-        gained = self._gained(X, short)
-        order = np.argsort(-gained, axis=1, kind="stable")
-        beyond = np.full_like(top.scores[:, gained.shape[1] :], -np.inf)
-        there = top.indices[:, gained.shape[1] :] >= 0
-        np.subtract(top.scores[:, gained.shape[1] :], short.scores[:, -1:], beyond, where=there)
+        short, beyond = TopK(top.indices[:, :m], top.scores[:, :m]), top.scores[:, m:]
+        new = np.hstack([self.logits(X, short), self._beyond(beyond)])
+        new[top.indices < 0] = -np.inf
+        order = np.argsort(-new, axis=1, kind="stable")
         take = lambda a: np.take_along_axis(a, order, axis=1)
-        return TopK(
-            np.hstack([take(short.indices), top.indices[:, gained.shape[1] :]]),
-            np.hstack([take(gained), beyond]).astype(top.scores.dtype),
-        )
+        return TopK(take(top.indices), take(new).astype(top.scores.dtype))
 
     def rescored(self, X: sp.csr_array, scores: np.ndarray, top: TopK) -> np.ndarray:
         """The new scores (2) of all labels, from the first ones and the shortlists."""
         known = np.isfinite(top.scores)
-        last = np.where(known, top.scores, np.inf).min(axis=1, keepdims=True)
-        new, (row, place) = scores - last, np.nonzero(known)
-        gained = self._gained(X, TopK(np.where(known, top.indices, -1), top.scores))
-        new[row, top.indices[row, place]] = gained[row, place]
+        new, (row, place) = self._beyond(scores).astype(scores.dtype), np.nonzero(known)
+        logits = self.logits(X, TopK(np.where(known, top.indices, -1), top.scores))
+        new[row, top.indices[row, place]] = logits[row, place]
         return new
 
-    def _gained(self, X: sp.csr_array, short: TopK) -> np.ndarray:
-        gained = np.logaddexp(0, self.logits(X, short))
-        gained[short.indices < 0] = -np.inf
-        return gained
+    def _beyond(self, scores: np.ndarray) -> np.ndarray:
+        low = np.minimum(scores.astype(np.float64), _LEAST)
+        logs = np.log(np.maximum(scores, _LEAST)) + (low - _LEAST) / _LEAST
+        a, b = self.share * self.pooled
+        return (a + 1 - self.share) * logs + b
 
 
 def _by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -205,6 +207,18 @@ def _by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     # In as few bits as hold it: NumPy counts numbers of 16, and compares longer ones.
     order = np.argsort(flat.astype(np.min_scalar_type(len(counts))), kind="stable")
     return labels, np.append(0, np.cumsum(counts[labels])), places[order]
+
+
+def _pooled(logs: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    """ā and b̄, from entries that stand in for all; ā above 0, or the order would not stay."""
+    from tacit.logistic import regressions
+
+    some = slice(None, None, -(-len(logs) // _POOLED) or 1)
+    n = len(logs[some])
+    nothing = np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0)  # a row without features
+    known = logs[some], np.zeros(n, np.int64), np.array([0, n]), yes[some]
+    *_, trust = regressions(*nothing, *known, 1.0, _INTERCEPT, 1e-2, _SMALL, 0)
+    return np.maximum(trust[:, 0], [_SMALL, -np.inf])
 
 
 def _without(idf: np.ndarray | None, X: sp.csr_array) -> sp.csr_array:

@@ -88,6 +88,8 @@ _SHARES = (1.0, 0.5)
 _LOOK_WORK = 1e9  # numbers of X, once for each label of a row's shortlist
 _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
 _LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
+_KNOWN: dict[str, Any] = dict(reg=3.0, max_iter=5, tol=1e-4)  # and of the known entries alone
+_KNOWN_RANKS = (10, 30, 100)
 
 
 Part = tuple[Blocks, Seen]
@@ -117,7 +119,7 @@ class Tacit(MultiLabelEstimator):
     device : str, default="cpu"
         "cpu" (NumPy and Numba), "cuda", "cuda:1", … or "torch" (PyTorch on the CPU).
     random_state : int, RandomState or None, default=None
-        Draws the random Fourier features.
+        Draws the random Fourier features, and where LEML starts.
     verbose : bool, default=False
         Say what was chosen as it is chosen.
 
@@ -151,6 +153,7 @@ class Tacit(MultiLabelEstimator):
         "look_features_": ("*",),
         "look_pointer_": ("*",),
         "look_trust_": (2, "L"),
+        "look_pooled_": (2,),
         "weight_": ("*",),
         "shift_": ("*",),
         "draws_": ("*", "*"),
@@ -236,7 +239,11 @@ class Tacit(MultiLabelEstimator):
             best, found = self._kept(
                 "less weight to what is unsaid", folds, weighed, best, found, _WORTH
             )
-        if self.levels > 0 and self._worth("labels for each other", _too_many(problem)):
+        if problem.kind == "masked" and self._worth("low rank", ""):
+            low = self._low_ranks(problem, folds, scaling)
+            best, found = self._kept("low rank", folds, low, best, found)
+        already = "those of low rank do already" if found.unsaid == 0 else ""
+        if self.levels > 0 and self._worth("labels for each other", already or _too_many(problem)):
             mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found))
             best, found = self._kept("labels for each other", folds, mixed, best, found)
         if self.levels > 1 and self._worth("imputation", self._may_impute(problem)):
@@ -247,6 +254,29 @@ class Tacit(MultiLabelEstimator):
         apart = ([held[k], *self._held(folds, found.apart(k), k)] for k in range(self.cv))
         self._settle(problem, held, apart)
         return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
+
+    def _low_ranks(
+        self, problem: Problem, folds: Folds, scaling: Scaling
+    ) -> Iterator[tuple[str, Solution]]:
+        """LEML of the known entries alone, of the rank that ranks the first fold best."""
+
+        def fitted(rank: int, *without: int) -> Array:
+            method = LEML(**_KNOWN | dict(rank=rank), device=self.device, verbose=self.verbose)
+            method.rank_, method.reg_ = rank, method.reg
+            rows = problem.fold(without, self.cv, inside=False) if without else problem.blocks
+            model = self._leml(method, problem, rows.map(scaling))
+            place = problem.backend.asarray
+            return folds.into(place(model.W) @ place(model.H).T)
+
+        def at(step: int) -> tuple[float, Array]:
+            W = fitted(ranks[step], 0)
+            return folds.gain((W,)), W
+
+        ranks = sorted({min(r, problem.n_features, problem.n_labels) for r in _KNOWN_RANKS})
+        (_, W), step = _climb(at, len(ranks) // 2, len(ranks), self._clock.over)
+        of = partial(fitted, ranks[step])
+        without = (W, *(of(k) for k in range(1, self.cv)))
+        yield f"LEML of rank {ranks[step]}", Solution(of(), without, of, unsaid=0.0)
 
     def _level_0(self, problem: Problem) -> tuple[Folds, Scaling, float, Solution]:
         """The scaling, the power of the prior and λ of the largest gain."""
@@ -533,14 +563,15 @@ class Tacit(MultiLabelEstimator):
         return self.model_.codes(self._scaled(block))
 
     def _set_look(self, look: SecondLook | None, problem: Problem) -> None:
-        arrays: list[np.ndarray | None] = [None] * 4
+        arrays: list[np.ndarray | None] = [None] * 5
         if look is not None:
             Z = look.weights
             arrays = [
                 Z.data.astype(problem.dtype), Z.indices.astype(np.int32), Z.indptr.astype(np.int64),
-                look.trust.astype(problem.dtype),
+                look.trust.astype(problem.dtype), look.pooled.astype(problem.dtype),
             ]  # fmt: skip
-        self.look_weights_, self.look_features_, self.look_pointer_, self.look_trust_ = arrays
+        self.look_weights_, self.look_features_, self.look_pointer_ = arrays[:3]
+        self.look_trust_, self.look_pooled_ = arrays[3:]
         self.look_share_ = 0.0 if look is None else look.share
         self.look_without_idf_ = look is not None and look.idf is not None
 
@@ -550,9 +581,9 @@ class Tacit(MultiLabelEstimator):
             return None
         shape = len(self.classes_), self._n_weights(self.n_features_in_) - 1
         Z = (self.look_weights_, self.look_features_, self.look_pointer_)
-        trust = np.asarray(self.look_trust_)
+        trust, pooled = np.asarray(self.look_trust_), np.asarray(self.look_pooled_)
         idf = self._idf if self.look_without_idf_ else None
-        return SecondLook(sp.csr_array(Z, shape=shape), trust, self.look_share_, idf)
+        return SecondLook(sp.csr_array(Z, shape=shape), trust, pooled, self.look_share_, idf)
 
     def _scores(self, block: Block) -> np.ndarray:
         scores, look = super()._scores(block), self._look
@@ -569,7 +600,7 @@ class Tacit(MultiLabelEstimator):
         if look is None or codes is not None:
             return super()._top_k(X, k, labels, codes)
         most = _listed(len(self.classes_))
-        found = super()._top_k(X, max(k, most), labels)
+        found = super()._top_k(X, k + most, labels)  # beyond the shortlist the order stays
         blocks = self._blocks(X, self._code_width(self.model_.W))
         rows = sp.vstack([rows_of(self._scaled(block).X) for block in blocks], format="csr")
         ranked = look.ranked(rows, found, most)

@@ -23,6 +23,10 @@ those known) and S = XW, weighted least squares is the fixed point of
 of which one step is taken. Its scores no longer estimate P(said): their odds are 1/a as large, and
 what follows takes that back.
 
+Of masked labels, (2) reads the unknown as no and (3) only mends it. LEML of the known entries alone
+does neither, and its factors of low rank (10, 30 or 100) let labels learn from each other: they
+take the place of W where they rank better. Then level 1 is left out, and a = 0 in what follows.
+
 **Level 1** lets labels speak for each other: with S the scores of rows by models that have not seen
 them, ridge regression in label space, shrunk towards the identity,
 
@@ -131,7 +135,7 @@ class Solution:
     W: Array
     without: tuple[Array, ...]
     pair: Callable[[int, int], Array]
-    unsaid: float = 1.0  # the a of (3)
+    unsaid: float = 1.0  # the a of (3), and 0 where the unknown did not count
 
     def apart(self, k: int) -> tuple[Array, ...]:
         """`pair(k, j)` for each other fold."""
@@ -182,6 +186,10 @@ class Folds:
         for k in without:
             rest = rest - self._of(self.folds[k], which)
         return rest
+
+    def into(self, W: Array) -> Array:
+        """Weights of the features X R, from those of X."""
+        return W if self.R is None else array_namespace(W).linalg.solve(self.R, W)
 
     def back(self, W: Array) -> Array:
         """Weights of the features X, from those of X R."""
