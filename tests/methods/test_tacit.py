@@ -323,6 +323,16 @@ def test_labels_of_low_rank_that_are_mostly_unknown_learn_from_each_other():
     assert auc[1] > auc[0] + 0.05
 
 
+def test_low_rank_is_not_tried_on_too_many_known_entries(monkeypatch):
+    X, Y = data(n=90)
+    labels = of_kind("masked", Y)
+    told = lambda: Tacit(scaling="standard", cv=3, levels=0).fit(X, labels).report_
+    monkeypatch.setattr(tacit.methods.tacit, "_KNOWN_ENTRIES", labels.observed.nnz)
+    assert "low rank" in [step.level for step in told().steps]
+    monkeypatch.setattr(tacit.methods.tacit, "_KNOWN_ENTRIES", labels.observed.nnz - 1)
+    assert "low rank: not tried, since too many entries are known" in told().notes
+
+
 # Level 1
 
 

@@ -90,6 +90,7 @@ _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
 _LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
 _KNOWN: dict[str, Any] = dict(reg=3.0, max_iter=5, tol=1e-4)  # and of the known entries alone
 _KNOWN_RANKS = (10, 30, 100)
+_KNOWN_ENTRIES = 10**7  # up to which it is tried: a minute for each of some ten fits
 
 
 Part = tuple[Blocks, Seen]
@@ -239,7 +240,7 @@ class Tacit(MultiLabelEstimator):
             best, found = self._kept(
                 "less weight to what is unsaid", folds, weighed, best, found, _WORTH
             )
-        if problem.kind == "masked" and self._worth("low rank", ""):
+        if problem.kind == "masked" and self._worth("low rank", _too_many_known(problem)):
             low = self._low_ranks(problem, folds, scaling)
             best, found = self._kept("low rank", folds, low, best, found)
         already = "those of low rank do already" if found.unsaid == 0 else ""
@@ -727,6 +728,12 @@ def _listed(n_labels: int) -> int:
 def _too_many(problem: Problem) -> str:
     most = f"there are more than {_EXACT_LABELS:,} labels"
     return most if problem.n_labels > _EXACT_LABELS else ""
+
+
+def _too_many_known(problem: Problem) -> str:
+    counts, _ = problem.blocks.sum(_known_entries)
+    known = float(array_namespace(counts).sum(counts))
+    return "too many entries are known" if known > _KNOWN_ENTRIES else ""
 
 
 def _long(problem: Problem) -> bool:
