@@ -233,7 +233,11 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _fitted(self, model: LowRank, known: Facts) -> Self:
         # Row-major, as a saved model comes back: BLAS rounds by the layout.
-        tidy = lambda factor: np.ascontiguousarray(factor, dtype=known.dtype)
+        tidy = lambda factor: (
+            factor.astype(known.dtype)
+            if sp.issparse(factor)
+            else np.ascontiguousarray(factor, dtype=known.dtype)
+        )
         self.model_ = LowRank(tidy(model.W), None if model.H is None else tidy(model.H))
         self.n_iter_ = len(self.history_)
         self.classes_ = np.arange(known.n_labels) if known.classes is None else known.classes

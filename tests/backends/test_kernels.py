@@ -47,6 +47,14 @@ def test_spmm_and_its_transpose_are_the_dense_products(backend, case):
 
 @kernels_agree
 @given(case=matrices())
+def test_a_product_of_two_sparse_matrices_is_laid_out(backend, case):
+    S, _, B, rng = case
+    B = B * (rng.random(B.shape) < 0.5)
+    close(backend, backend.spmm(*(backend.sparse(sp.csr_array(M)) for M in (S, B))), S @ B)
+
+
+@kernels_agree
+@given(case=matrices())
 def test_values_given_take_the_place_of_a_patterns_ones(backend, case):
     S, A, B, rng = case
     pattern, to = sp.csr_array(S != 0), backend.asarray

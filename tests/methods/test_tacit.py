@@ -800,6 +800,76 @@ def test_the_first_fold_and_two_halves_of_the_others_are_all_rows(cv):
     assert_array_equal(together[np.lexsort(together.T)], whole[np.lexsort(whole.T)])
 
 
+@pytest.fixture
+def roomless(monkeypatch):
+    """No room for the weights of all features and labels."""
+    monkeypatch.setattr(Tacit, "_full_rank", lambda self, n_features, n_labels: False)
+
+
+def words(n=400, d=60, n_labels=20):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((n, d)) * (rng.random((n, d)) < 0.1))
+    return X, (X @ rng.standard_normal((d, n_labels)) > 0.8).astype(int)
+
+
+def test_without_room_each_feature_stands_by_itself(roomless, monkeypatch, tmp_path):
+    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    X, Y = words()
+    model = Tacit(random_state=0).fit(X, Labels.positive_only(Y))
+    first, *_ = model.report_.steps
+    assert first.level == "each feature by itself"
+    reg = min(
+        LADDER, key=lambda r: abs(np.log(r / float(re.search(r"λ = (\S+),", first.choice)[1])))
+    )
+    power = float(first.choice.split()[-1])
+    said, rows = Y.astype(float), normalize(X).toarray()
+    W = (rows.T @ said) / ((rows**2).sum(axis=0) + reg)[:, None]
+    W = W * (np.maximum(said.sum(axis=0), 1) / said.sum(axis=0).mean()) ** -power
+    assert_allclose(model.model_.W.toarray()[:-1], W)
+    assert model.model_.W.nnz < W.size
+    order = np.argsort(-(rows @ W), axis=1, kind="stable")
+    top = TopK(order, np.take_along_axis(rows @ W, order, axis=1))
+    wanted = model._look.ranked(sp.csr_array(rows), top, 6)
+    assert_allclose(model.top_k(X, 20).scores, wanted.scores, atol=1e-8)
+    same_after_loading(model, X, Labels.positive_only(Y), tmp_path)
+
+
+def test_models_of_single_features_have_not_seen_the_rows_they_are_asked_about(roomless):
+    X, Y = words()
+    held_out = []
+
+    class Watched(Tacit):
+        def _settle(self, problem, held, apart):
+            held_out.extend([held, [list(parts) for parts in apart]])
+            self._set_look(None, problem)
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        Watched(cv=3, random_state=0).fit(X, Labels.positive_only(Y))
+    held, apart = held_out
+    rows = [part.sum(laid_out) for part, _ in held]
+    pattern = lambda seen: seen.W.scipy().toarray()[:-1] != 0
+    met = lambda *which: (
+        np.vstack([rows[k][0] for k in which])[:, :-1].T @ np.vstack([rows[k][1] for k in which])
+    )
+    for k, (_, seen) in enumerate(held):
+        assert_array_equal(pattern(seen), met(*(j for j in range(3) if j != k)) > 0)
+    for k, parts in enumerate(apart):
+        assert_array_equal(pattern(parts[0][1]), pattern(held[k][1]))
+        for j, (_, seen) in zip([j for j in range(3) if j != k], parts[1:], strict=True):
+            [left] = set(range(3)) - {j, k}
+            assert_array_equal(pattern(seen), met(left) > 0)
+
+
+def test_a_damaged_file_of_sparse_weights_is_refused(roomless, tmp_path):
+    X, Y = words()
+    model = Tacit(random_state=0).fit(X, Labels.positive_only(Y))
+    header, arrays = model._saved()
+    arrays["W_labels"] = arrays["W_labels"] + 20
+    with pytest.raises(ValueError, match="indices"):
+        Tacit()._restore(header, arrays)
+
+
 def test_of_low_rank_it_is_leml_of_the_scaled_features(monkeypatch, tmp_path):
     tight = dict(rank=3, max_iter=300, tol=1e-13)
     monkeypatch.setattr(tacit.methods.tacit, "DENSE_LIMIT", 10)

@@ -99,8 +99,9 @@ class Block:
         return replace(self, X=replace(self.X, data=self.X.data * each))
 
     def project(self, W: Array) -> Array:
-        """[X, more] W."""
-        products = (self.kernels.spmm(part, W[rows]) for part, rows in self.features())
+        """[X, more] W; W may be sparse."""
+        some = lambda rows: W.some(rows) if isinstance(W, Sparse) else W[rows]
+        products = (self.kernels.spmm(part, some(rows)) for part, rows in self.features())
         return reduce(add, products)
 
     def project_t(self, B: Array) -> Array:

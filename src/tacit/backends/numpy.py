@@ -71,6 +71,11 @@ class NumpyBackend:
     def spmm(self, S: Any, B: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
         if not isinstance(S, Sparse):
             return S @ B
+        if isinstance(B, Sparse):
+            out = np.zeros((S.shape[0], B.shape[1]), np.result_type(S.data, B.data))
+            left, right = ((M.indptr, M.indices, M.data) for M in (S, B))
+            _kernels().cross(*left, *right, _cuts(S.indptr), out)
+            return out
         B = np.ascontiguousarray(B)
         data = values if values is not None else S.data
         data = _EMPTY.astype(B.dtype) if data is None else data

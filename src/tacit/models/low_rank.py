@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
@@ -18,15 +19,16 @@ __all__ = ["FixedH", "FixedW", "LowRank"]
 class LowRank:
     """W of shape (n_features, rank) and H of shape (n_labels, rank); H None is the identity.
 
-    With an intercept the last row of W belongs to the constant feature.
+    With an intercept the last row of W belongs to the constant feature. W may be sparse, in CSR.
     """
 
-    W: np.ndarray
+    W: np.ndarray | sp.csr_array
     H: np.ndarray | None
 
     def codes(self, block: Block) -> Array:
         """The latent code X W of each row."""
-        return block.project(block.kernels.kept(self.W))
+        place = block.kernels.sparse if sp.issparse(self.W) else block.kernels.kept
+        return block.project(place(self.W))
 
     def decoder(self, kernels: Any) -> Array | None:
         """H where the codes are; scores are codes · Hᵀ, or the codes themselves without H."""

@@ -12,7 +12,8 @@ silence means nothing, the share of true labels that were said (`tacit.calibrati
 also looks at what else was said of the row.
 
 Where moments are too large (many features), ridge comes from conjugate gradients and one held-out
-fold chooses; where even the weights are (many features and many labels), it is LEML's of low rank.
+fold chooses; where even the weights are (many features and many labels), each feature stands by
+itself (`tacit.by_feature`) or, of dense features and masked labels, it is LEML's of low rank.
 
 References: none of its own. Level 0 is Tikhonov's; level 1 is stacking (Wolpert 1992; Breiman and
 Friedman 1997, "Curds and whey"); level 2 is one step of EM under Elkan and Noto's (2008) model; the
@@ -26,19 +27,21 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from numbers import Real
+from operator import add
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from tacit.backends import Array, get_backend
+from tacit.backends import Array, Sparse, get_backend
 from tacit.backends.block import Block, label_counts
 from tacit.base import Completion, Facts, MultiLabelEstimator, Problem, checked_k, shared_checks
 from tacit.blocks import Blocks
+from tacit.by_feature import Tally
 from tacit.calibration import Monotone, calibrated
 from tacit.fitting import descend
 from tacit.labels import DENSE_LIMIT, Labels, TopK
@@ -48,6 +51,7 @@ from tacit.methods.tacit.levels import (
     EXPOSURES,
     LADDER,
     POWERS,
+    RARITIES,
     SILENT,
     START,
     UNSAID,
@@ -160,7 +164,7 @@ class Tacit(MultiLabelEstimator):
         "draws_": ("*", "*"),
         "phase_": ("*",),
     }
-    _integers = ("look_features_", "look_pointer_")
+    _integers = ("look_features_", "look_pointer_", "W_labels", "W_pointer")
     _checks = {
         "levels": one_of(0, 1, 2, 3),
         "scaling": one_of("auto", "none", "unit", "idf", "standard", "fourier"),
@@ -214,6 +218,10 @@ class Tacit(MultiLabelEstimator):
             )
         self.report_, self._clock = Report(), Clock(_seconds(self.budget) or 0.0)
         if not self._full_rank(problem.n_features, problem.n_labels):
+            sparse = problem.blocks.sum(_laid_out) == 0
+            sparse &= self._kinds_of_scaling(problem)[0] in ("none", "unit", "idf")
+            if sparse and problem.kind != "masked":
+                return self._fit_by_feature(problem)
             return self._fit_low_rank(problem)
         if problem.n_features <= _EXACT_FEATURES:
             return self._fit_levels(problem)
@@ -420,7 +428,37 @@ class Tacit(MultiLabelEstimator):
         whole = _products(problem.blocks, scaling)
         return LowRank(problem.backend.to_numpy(whole.regress(whole.xy, reg, W)), None)
 
-    # Of low rank: many features and many labels
+    # Each feature by itself: many features and many labels
+
+    def _fit_by_feature(self, problem: Problem) -> LowRank:
+        """Sparse weights, λ and p of (1) in `tacit.by_feature` chosen on one fold."""
+        kind = self._kinds_of_scaling(problem)[0]
+        scaling = Scaling.of(kind, problem.blocks, problem.rng)
+        self._set_scaling(scaling)
+        parts = [problem.fold(k, self.cv).map(scaling) for k in range(self.cv)]
+        tallies = [part.sum(Tally.of) for part in parts]
+
+        def seen(reg: float, power: float, *without: int) -> Seen:
+            rest = reduce(add, (t for k, t in enumerate(tallies) if k not in without))
+            return Seen(problem.backend.sparse(rest.weights(reg, power, problem.dtype)))
+
+        best: tuple = (-1.0,)
+        step = START
+        for power in RARITIES:
+            at = lambda j, p=power: (mean_gain([parts[0].sum(gain, seen(LADDER[j], p, 0))]),)
+            found, step = _climb(at, step, len(LADDER), self._clock.over)
+            best = max(best, (*found, LADDER[step], power), key=lambda t: t[0])
+            if self._clock.over():
+                break
+        top, *chosen = best
+        choice = f"{kind} features, λ = {chosen[0]:.3g}, rarity power {chosen[1]:g}"
+        self._tell(Step("each feature by itself", choice, top, 0.0, True, self._clock.lap()))
+        held = [(part, seen(*chosen, k)) for k, part in enumerate(parts)]
+        others = lambda k: ((parts[j], seen(*chosen, j, k)) for j in range(self.cv) if j != k)
+        self._settle(problem, held, (chain([held[k]], others(k)) for k in range(self.cv)))
+        return LowRank(reduce(add, tallies).weights(*chosen, problem.dtype), None)
+
+    # Of low rank: as many, where X is dense or labels are masked
 
     def _fit_low_rank(self, problem: Problem) -> LowRank:
         kind = self._kinds_of_scaling(problem)[0]
@@ -648,12 +686,20 @@ class Tacit(MultiLabelEstimator):
 
     def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
         header, arrays = super()._saved()
+        if sp.issparse(self.model_.W):
+            W: Any = arrays.pop("W")
+            arrays |= {"W_values": W.data, "W_labels": W.indices, "W_pointer": W.indptr}
         return header | {"scaling": self.scaling_, "report": self.report_.as_dict()}, arrays
 
     def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
         self.scaling_, self.report_ = str(header["scaling"]), Report.from_dict(header["report"])
+        if "W_pointer" in arrays:
+            parts = tuple(arrays[name] for name in ("W_values", "W_labels", "W_pointer"))
+            W = sp.csr_array(parts, shape=(len(parts[2]) - 1, header["n_labels"]))
+            W.check_format(full_check=True)  # SciPy trusts the arrays of a sparse matrix
+            arrays = arrays | {"W": W}
         super()._restore(header, arrays)
-        if self._look is not None:  # SciPy trusts the arrays of a sparse matrix
+        if self._look is not None:
             self._look.weights.check_format(full_check=True)
         return self
 
@@ -793,6 +839,10 @@ def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
 
 def _label_gram(b: Block) -> Array:
     return b.kernels.cross(b.Y, b.Y)
+
+
+def _laid_out(b: Block) -> int:
+    return int(not isinstance(b.X, Sparse))
 
 
 def _stored(b: Block) -> int:
