@@ -7,9 +7,8 @@ in place of XᵀX,
 
 is 0 wherever a feature and a label never met, and takes one pass. n_l is how often label l was
 said, n̄ the mean of all; p > 0 takes from frequent labels what they have from meeting every feature.
-Features that come together are counted each, so (1) ranks worse than ridge; but the labels that it
-ranks high hold more of the true ones than those of a model of low rank, and a second look
-(`tacit.second_look`) puts them in order.
+Features that come together are counted each: (1) is not to rank labels, but to draw up the
+shortlists that a second look (`tacit.second_look`) puts in order.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ import scipy.sparse as sp
 
 from tacit.backends.block import Block
 
-__all__ = ["Tally"]
+__all__ = ["RARITIES", "Tally"]
+
+RARITIES = (0.25, 0.0, 0.5)  # p
 
 
 @dataclass(frozen=True)
 class Tally:
     """The sums of (1) over some rows: XᵀY, Σ x_j² and n_l.
 
-    Examples
-    --------
     `blocks.sum(Tally.of)` is that of all rows, and tallies of folds add up to it.
     """
 

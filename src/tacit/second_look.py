@@ -147,7 +147,8 @@ class SecondLook:
 
         parts = [slice(i, min(i + _LABELS, len(labels))) for i in range(0, len(labels), _LABELS)]
         found = Parallel(n_jobs=-1, prefer="threads")(delayed(learned)(part) for part in parts)
-        pooled = _pooled(logs[rows.top.indices.ravel() >= 0], yes[rows.top.indices.ravel() >= 0])
+        there = rows.top.indices.ravel() >= 0
+        pooled = _pooled(logs[there], yes[there])
         trust = np.tile(pooled[:, None], n_labels)  # of a label that was on no shortlist
         lengths = np.zeros(n_labels, np.int64)
         for part, (*_, pointer, own) in zip(parts, found):

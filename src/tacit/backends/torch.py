@@ -85,7 +85,7 @@ class TorchBackend:
         return triton.segments(S) if triton is not None and S.indptr.is_cuda else None
 
     def spmm(self, S: Any, B: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
-        if isinstance(B, Sparse):  # on the host: the library's needs a multiple of the product
+        if isinstance(B, Sparse):  # on the host, as the second look that it is for
             return self.asarray((S.scipy() @ B.scipy()).toarray())
         if not isinstance(S, Sparse):
             dtype = torch.promote_types(S.dtype, B.dtype)

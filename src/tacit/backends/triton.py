@@ -16,8 +16,8 @@ and the sums of a row that has several segments meet in atomic additions.
 On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library's product with
 the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
 
-What a loss makes of `dots` stays with the library: it goes over nnz numbers a dozen times, where
-the product reads nnz · width of them.
+What a loss makes of `dots` stays with the library: it goes over nnz numbers, where the product
+reads nnz · width of them.
 
 `silence` reads a score and writes a derivative. The same in the library's verbs goes through the
 n × L scores some twenty times; a pass of GenEML took twice as long with them. `adagrad` reads the

@@ -41,7 +41,7 @@ from tacit.backends import Array, Sparse, get_backend
 from tacit.backends.block import Block, label_counts
 from tacit.base import Completion, Facts, MultiLabelEstimator, Problem, checked_k, shared_checks
 from tacit.blocks import Blocks
-from tacit.by_feature import Tally
+from tacit.by_feature import RARITIES, Tally
 from tacit.calibration import Monotone, calibrated
 from tacit.fitting import descend
 from tacit.labels import DENSE_LIMIT, Labels, TopK
@@ -51,7 +51,6 @@ from tacit.methods.tacit.levels import (
     EXPOSURES,
     LADDER,
     POWERS,
-    RARITIES,
     SILENT,
     START,
     UNSAID,

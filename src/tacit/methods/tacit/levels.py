@@ -93,7 +93,6 @@ UNSAID = (0.3, 0.1)  # a
 LADDER = tuple(10.0 ** (j / 2) for j in range(-5, 6))
 START = 6  # on the ladder: λ = 3.2, the best single choice of plain ridge
 POWERS = (0.0, 1.0, 2.0)
-RARITIES = (0.25, 0.0, 0.5)
 SHRINKAGES = (1.0, 3.0, 10.0)
 EXPOSURES = (0.4, 0.2, 0.1)
 RANKS, RANKS_COMPLETED = 5, 20  # a steward reads further
