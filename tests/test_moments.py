@@ -1,5 +1,7 @@
 """Moments: the Gram triple, formed or asked for by passes, against dense NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -35,6 +37,22 @@ def test_the_sums_are_the_dense_products(backend, blocks_of, toy, sparse, interc
     for name, value in wanted.items():
         assert_allclose(backend.to_numpy(getattr(moments, name)), value, atol=1e-12, err_msg=name)
     assert (moments.n, moments.n_positives) == (40, Y.sum())
+
+
+def with_beside(block):
+    """The squares of the features stand beside them."""
+    squares = block.X.scipy().toarray() ** 2
+    return replace(block, more=(block.kernels.asarray(squares),))
+
+
+def test_features_that_stand_beside_others_are_in_the_sums(backend, blocks_of, toy):
+    X, Y, _ = toy
+    blocks = placed(blocks_of(X, Labels.complete(Y), "three blocks"), backend).map(with_beside)
+    moments = Moments.of(blocks)
+    X, Y = dense(X, Y)
+    X = np.hstack([X, X**2])
+    for name, value in dict(x_sum=X.sum(0), xx=X.T @ X, xy=X.T @ Y).items():
+        assert_allclose(backend.to_numpy(getattr(moments, name)), value, atol=1e-12, err_msg=name)
 
 
 def test_float32_features_are_summed_in_float64(backend, blocks_of):
@@ -169,3 +187,8 @@ def test_moments_of_rotated_features(blocks_of, toy):
     assert_allclose(found.xx, (A @ R).T @ (A @ R), atol=1e-10)
     assert_allclose(found.xy, (A @ R).T @ B, atol=1e-10)
     assert_allclose(found.x_sum, (A @ R).sum(0), atol=1e-10)
+    some = R[:4, :4]
+    found = moments.rotated(some)
+    A = np.hstack([A[:, :4] @ some, A[:, 4:]])
+    for got, wanted in ((found.xx, A.T @ A), (found.xy, A.T @ B), (found.x_sum, A.sum(0))):
+        assert_allclose(got, wanted, atol=1e-10)

@@ -160,6 +160,38 @@ def test_fourier_features_have_the_gaussian_kernel_of_the_median_distance(backen
     assert learned("fourier", blocks).n_features(6) == 2001
 
 
+def beside(block):
+    return [block.kernels.to_numpy(part) for part in block.more]
+
+
+@FORMS
+@pytest.mark.parametrize("where", ["memory", "three blocks"])
+def test_products_have_the_squared_inner_product_along_the_leading_directions(
+    backend, placed, form, where
+):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.random((60, 12)) * (rng.random((60, 12)) < 0.4) * 2.0 ** -np.arange(12))
+    blocks = placed(form(X), backend, where)
+    unit = learned("unit", blocks)
+    scaling = unit.with_products(blocks, 3, np.random.RandomState(0))
+    Phi = np.vstack(blocks.map(scaling).sum(beside))
+    U = normalize(X).toarray()
+    Q = np.linalg.svd(U)[2][:3].T
+    assert_allclose(Phi @ Phi.T, (U @ Q @ Q.T @ U.T) ** 2, atol=1e-6)
+    assert_array_equal(scaled(scaling, blocks), scaled(unit, blocks))
+    assert_array_equal(scaling.directions[-1], 0)
+    assert scaling.n_features(13) == 13 + Phi.shape[1] == 13 + 6
+
+
+def test_products_of_float32_are_float32_and_of_few_features_all_there_are(backend, placed):
+    X = np.random.default_rng(0).random((20, 2)).astype(np.float32)
+    blocks = placed(X, backend, dtype="float32")
+    scaling = learned("unit", blocks).with_products(blocks, 2, np.random.RandomState(0))
+    (Phi, *_), U = blocks.map(scaling).sum(beside), normalize(X)
+    assert Phi.dtype == scaling.directions.dtype == np.float32
+    assert_allclose(Phi @ Phi.T, (U @ U.T)[: len(Phi), : len(Phi)] ** 2, rtol=1e-5)
+
+
 def test_the_width_is_that_of_the_first_blocks_rows(backend, placed):
     X = np.random.default_rng(0).random((30, 2))
     X[10:] = 0  # the second and third block, whose rows have no distance

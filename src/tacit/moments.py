@@ -35,7 +35,7 @@ from tacit.blocks import Blocks
 from tacit.numerics import cache_sized
 from tacit.solvers import cg, cholesky, inverse
 
-__all__ = ["Equations", "Moments", "Products"]
+__all__ = ["Equations", "Moments", "Products", "turned"]
 
 
 _ROUGH = 4  # conjugate gradient steps of a start: the next pass solves for its W again anyway
@@ -95,10 +95,11 @@ class Moments:
         return Moments(*(f(getattr(self, field.name)) for field in fields(self)))
 
     def rotated(self, R: Array) -> Moments:
-        """Those of the features X R."""
-        xx = R.T @ (self.xx @ R)
-        xy = None if self.xy is None else R.T @ self.xy
-        return replace(self, x_sum=R.T @ self.x_sum, xx=xx, xy=xy)
+        """Those of the features X R; features beyond the rows of R stay as they are."""
+        xx, xy = turned(R.T, turned(R.T, self.xx).T), None
+        if self.xy is not None:
+            xy = turned(R.T, self.xy)
+        return replace(self, x_sum=turned(R.T, self.x_sum), xx=xx, xy=xy)
 
     def centred(self) -> Moments:
         """Those of the features but the last, a constant, and of the labels, less their means."""
@@ -224,13 +225,19 @@ class Products:
         return self.solve(B, array_namespace(B).ones_like(B[0]), reg, start)
 
 
+def turned(R: Array, M: Array) -> Array:
+    """R M, where rows of M beyond the columns of R stay as they are."""
+    k = R.shape[1]
+    return R @ M if k == M.shape[0] else array_namespace(M).concat([R @ M[:k], M[k:]])
+
+
 def _moments(b: Block, cross: bool, label_gram: bool) -> Moments:
     k = b.kernels
-    xx, xy = k.cross(b.X, b.X), k.cross(b.X, b.Y) if cross else None
-    yy = k.cross(b.Y, b.Y) if label_gram else None
+    xx, yy = b.cross(b), k.cross(b.Y, b.Y) if label_gram else None
     xp, n = array_namespace(xx), b.Y.shape[0]
+    xy = xp.concat([k.cross(part, b.Y) for part, _ in b.features()]) if cross else None
     ones = xp.ones((n, 1), dtype=xp.float64, device=xx.device)
-    x_sum, y_sum = k.spmm_t(b.X, ones)[:, 0], k.spmm_t(b.Y, ones)[:, 0]
+    x_sum, y_sum = b.project_t(ones)[:, 0], k.spmm_t(b.Y, ones)[:, 0]
     return Moments(float(n), x_sum, y_sum, xx, xy, yy)
 
 

@@ -9,14 +9,21 @@ norm. By `kind`, x becomes
     "standard"    z = w ∘ (x - μ),       w_j = 1 / sd_j, or 1 where sd_j is 0                  (4)
     "fourier"     √(2/s) cos(zᵀΩ + b),   Ω_jk ~ N(0, 1/m²),  b_k ~ U(0, 2π)                    (5)
 
+and beside x there may stand products of how far it goes along r orthonormal directions Q,
+
+    "… products"  √(2 - [i = j]) p_i p_j,  i ≤ j,    p = Qᵀx                                   (6)
+
 n is the number of rows, df_j the rows in which feature j is not 0, and m the median distance of
 some pairs of rows z. The inner product of two rows (5) is on average exp(-‖z - z'‖² / 2m²): a
-linear method then is, nearly, one with a Gaussian kernel of the data's own width. (2) and (3) keep
-the pattern of a sparse X and cost O(nnz); (4) and (5) lay it out.
+linear method then is, nearly, one with a Gaussian kernel of the data's own width. That of two rows
+(6) is (pᵀp')², whatever the basis of the span of Q: a linear method on x and (6) has a kernel of
+second degree in the directions along which rows go furthest, and of first degree in the others.
+(2) and (3) keep the pattern of a sparse X and cost O(nnz); (4) and (5) lay it out; (6) is laid out
+beside it.
 
 What has to be known of the rows is added up over blocks: one pass for (3), two for (4), three
-for (5). The second subtracts the mean before it squares, as E[x²] - μ² would lose all digits of a
-feature that hardly varies.
+for (5), seven for (6). The second of (4) subtracts the mean before it squares, as E[x²] - μ² would
+lose all digits of a feature that hardly varies.
 
 Reference: A. Rahimi and B. Recht. Random features for large-scale kernel machines. NIPS 2007.
 """
@@ -34,6 +41,7 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
 from tacit.blocks import Blocks
 from tacit.numerics import cache_sized
+from tacit.solvers import leading_subspace
 
 __all__ = ["KINDS", "Scaling", "choices"]
 
@@ -41,6 +49,7 @@ KINDS = ("none", "unit", "idf", "standard", "fourier")
 
 _PAIRS = 2000  # of rows: the median of their distances is then known to a few per cent
 _CLOSEST = 1e-12  # the least m, where most rows are the same
+_OVERSAMPLE, _ROUNDS = 10, 6  # of the subspace iteration that finds Q
 _WIDE = 1000  # features up to which random ones are worth their cost
 
 
@@ -56,6 +65,8 @@ class Scaling:
         w of (3) or (4), and μ.
     draws, phase : ndarrays of shapes (d, s) and (s,), or None
         Ω and b.
+    directions : ndarray of shape (d + 1, r), or None
+        Q and, for the constant, zeros; where there are products.
 
     Examples
     --------
@@ -69,6 +80,7 @@ class Scaling:
     shift: np.ndarray | None = None
     draws: np.ndarray | None = None
     phase: np.ndarray | None = None
+    directions: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -96,8 +108,22 @@ class Scaling:
         phase = rng.uniform(0, 2 * np.pi, size=n_components).astype(distances.dtype)
         return replace(standard, kind=kind, draws=draws, phase=phase)
 
+    def with_products(self, blocks: Blocks, r: int, rng: np.random.RandomState) -> Scaling:
+        """The same and (6), Q the r directions along which these rows, once scaled, go furthest."""
+        rows, like = blocks.map(self), blocks.sum(_row).value
+        d = like.shape[1] - 1
+        start = rng.normal(size=(d + 1, min(r + _OVERSAMPLE, d)))
+        along = leading_subspace(lambda V: rows.sum(_gram, V), start, n_iter=_ROUNDS)
+        return replace(self, directions=np.ascontiguousarray(along[:, :r], dtype=like.dtype))
+
     def __call__(self, block: Block) -> Block:
         """The same rows, with their X scaled: for `blocks.map`."""
+        scaled = self._scaled(block)
+        if self.directions is None:
+            return scaled
+        return replace(scaled, more=(*block.more, self._products(scaled)))
+
+    def _scaled(self, block: Block) -> Block:
         if self.kind == "none":
             return block
         if self.kind in ("unit", "idf"):
@@ -112,8 +138,15 @@ class Scaling:
         return replace(block, X=xp.concat([Z, X[:, -1:]], axis=1))
 
     def n_features(self, n: int) -> int:
-        """How many columns X then has, of n before; both count the constant one."""
-        return n if self.phase is None else len(self.phase) + 1
+        """How many columns X and the products then have, of n of X before; with the constant."""
+        r = 0 if self.directions is None else self.directions.shape[1]
+        return (n if self.phase is None else len(self.phase) + 1) + r * (r + 1) // 2
+
+    def _products(self, block: Block) -> Array:
+        """(6): the squares, then those of the first direction and each later one, and so on."""
+        P = block.kernels.spmm(block.X, block.kernels.kept(self.directions))
+        crosses = [2**0.5 * P[:, i : i + 1] * P[:, i + 1 :] for i in range(P.shape[1] - 1)]
+        return array_namespace(P).concat([P * P, *crosses], axis=1)
 
     def _unit(self, block: Block) -> Any:
         """(2) or (3): x_ij times A_i B_jᵀ, which is w_j / ‖w ∘ x_i‖, and 1 for the constant."""
@@ -156,6 +189,19 @@ def _sums(b: Block, present: bool) -> tuple[int, np.ndarray]:
     X_t = _with(X_t, lambda x: xp.astype(x != 0, xp.float64)) if present else X_t
     ones = xp.ones((n, 1), dtype=xp.float64, device=device)
     return n, b.kernels.to_numpy(b.kernels.spmm(X_t, ones))[:-1, 0]
+
+
+def _row(b: Block) -> _First:
+    """A row of zeros like those of X."""
+    numbers = b.X.data if isinstance(b.X, Sparse) else b.X
+    return _First(np.zeros((1, b.X.shape[1]), b.kernels.to_numpy(numbers[:0]).dtype))
+
+
+def _gram(b: Block, V: np.ndarray) -> np.ndarray:
+    """XᵀXV of the features but the constant."""
+    G = b.project_t(b.project(b.kernels.asarray(V)))
+    G[-1, :] = 0.0
+    return b.kernels.to_numpy(G)
 
 
 def _squares(b: Block, shift: np.ndarray) -> np.ndarray:

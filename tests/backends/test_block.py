@@ -1,5 +1,7 @@
 """Block: parts of its rows, against dense NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -22,6 +24,20 @@ def test_some_rows_and_weighted_rows_are_those_of_the_dense_matrix(backend, toy,
     assert_allclose(part.Y.scipy().toarray(), Y.toarray()[rows] != 0)
     heavy = block.weighted(backend.asarray(weights)).project(backend.asarray(V))
     assert_allclose(backend.to_numpy(heavy), weights[:, None] * X @ V, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_what_stands_beside_the_features_is_weighted_and_multiplied_with_them(backend, toy, sparse):
+    X, Y, _ = toy
+    X = X if sparse else X.toarray()
+    block = place(Rows(X, Labels.complete(Y)), Placement(backend, "float64", None, True))
+    rng = np.random.default_rng(0)
+    beside = rng.standard_normal((X.shape[0], 4))
+    block = replace(block, more=(backend.asarray(beside), block.X))
+    X = np.hstack([X.toarray() if sparse else X, np.ones((X.shape[0], 1))])
+    Z, weights = np.hstack([X, beside, X]), rng.random(X.shape[0])
+    got = block.cross(block.weighted(backend.asarray(weights)))
+    assert_allclose(backend.to_numpy(got), Z.T @ (weights[:, None] * Z), atol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [True, False])

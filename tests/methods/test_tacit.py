@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,10 +25,12 @@ from tacit.methods.tacit.levels import (
     LADDER,
     SHRINKAGES,
     SILENT,
+    START,
     UNSAID,
     Fold,
     Folds,
     Seen,
+    Solution,
     gain_of_completion,
     linked,
     ridge_in_labels,
@@ -58,17 +61,20 @@ def of_kind(kind, Y, share=0.7, seed=1):
     return Labels.masked(Y * known, known)
 
 
-def in_folds(X, labels, cv=3, kind="none"):
+def in_folds(X, labels, cv=3, kind="none", directions=0):
     """The rows in folds, and those of each fold in NumPy: X with the constant, said, known."""
     model = Tacit(cv=cv)
     problem = model._problem(*model._rows(X, labels))
     scaling = Scaling.of(kind, problem.blocks, problem.rng)
+    if directions:
+        scaling = scaling.with_products(problem.blocks, directions, problem.rng)
     parts = [problem.fold(k, cv).map(scaling) for k in range(cv)]
     return Folds([Fold.of(part, np.float64) for part in parts]), [p.sum(laid_out) for p in parts]
 
 
 def laid_out(block):
     X = block.X.scipy().toarray() if isinstance(block.X, Sparse) else block.X
+    X = np.hstack([X, *block.more])
     said = block.Y.scipy().toarray().astype(float)
     known = np.ones_like(said) if block.omega is None else block.omega.scipy().toarray()
     return X, said, known.astype(bool)
@@ -331,6 +337,89 @@ def test_low_rank_is_not_tried_on_too_many_known_entries(monkeypatch):
     assert "low rank" in [step.level for step in told().steps]
     monkeypatch.setattr(tacit.methods.tacit, "_KNOWN_ENTRIES", labels.observed.nnz - 1)
     assert "low rank: not tried, since too many entries are known" in told().notes
+
+
+# Products
+
+
+@PRIORS
+def test_the_prior_of_products_is_plain_beside_that_of_features(power):
+    X, Y = data()
+    Y[::4] = 0  # rows that say nothing
+    folds, parts = in_folds(X, Labels.positive_only(Y), kind="unit")
+    wide, wider = in_folds(X, Labels.positive_only(Y), kind="unit", directions=3)
+    d, size = parts[0][0].shape[1], wider[0][0].shape[1]
+    assert size == d + 6
+    P = np.eye(size)
+    P[:d, :d] = penalty(parts, power)
+    got = folds.with_prior(power).with_silent(0.5).beside(wide.folds)
+    _, without = got.level_0(START)
+    for k, W in enumerate(without):
+        wanted = by_formula(wider, LADDER[START], P, (k,), weight=0.5)
+        assert_allclose(got.back(W), wanted, atol=1e-8)
+
+
+def of_pairs(n=600, seed=0):
+    """Sparse rows, and labels that two features make only together."""
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array((rng.random((n, 12)) < 0.5) * 1.0)
+    Z, pairs = X.toarray(), [(0, 1), (2, 3), (4, 5), (6, 7)]
+    return X, np.array([Z[:, i] != Z[:, j] for i, j in pairs]).T.astype(int)
+
+
+@pytest.mark.parametrize("levels", [0, 3])
+def test_products_stay_where_features_tell_only_together(monkeypatch, tmp_path, levels):
+    X, Y = of_pairs()
+    monkeypatch.setattr(tacit.methods.tacit, "_n_directions", lambda problem: 12)
+    labels = Labels.positive_only(Y[:400])
+    model = Tacit(cv=3, levels=levels, scaling="unit").fit(X[:400], labels)
+    step = next(s for s in model.report_.steps if s.level == "products")
+    assert step.kept
+    assert step.gain > step.before
+    assert model.model_.W.shape == (13 + 78, 4)
+    first = lambda m: Y[400:][np.arange(200), m.top_k(X[400:], 1).indices[:, 0]].mean()
+    monkeypatch.setattr(tacit.methods.tacit, "_PRODUCTS", 0)
+    plain = Tacit(cv=3, levels=levels, scaling="unit").fit(X[:400], labels)
+    assert any("products: not tried" in note for note in plain.report_.notes)
+    assert first(model) > first(plain) + 0.15
+    same_after_loading(model, X, Labels.positive_only(Y), tmp_path)
+
+
+def test_products_that_rank_no_better_are_left_out_and_nothing_changes(monkeypatch):
+    X, Y = data(n=200)
+    fit = lambda: Tacit(cv=3, scaling="unit").fit(X, Labels.positive_only(Y))
+
+    def worse(self, problem, folds, reg, unsaid):
+        W = np.zeros((folds.folds[0].all.xx.shape[0], Y.shape[1]))
+        yield "of none", Solution(W, (W, W, W), lambda k, j: W)
+
+    monkeypatch.setattr(Tacit, "_with_products", worse)
+    model = fit()
+    step = next(s for s in model.report_.steps if s.level == "products")
+    assert not step.kept
+    assert model.directions_ is None
+    monkeypatch.setattr(tacit.methods.tacit, "_PRODUCTS", 0)
+    assert_array_equal(model.decision_function(X), fit().decision_function(X))
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+@pytest.mark.parametrize("unsaid", [1.0, 0.3])
+def test_products_come_with_the_weights_and_levels_that_are_asked_for(levels, unsaid):
+    X, Y = of_pairs(n=200)
+    model = Tacit(cv=3, levels=levels, scaling="unit").fit(X, Labels.positive_only(Y))
+    problem = model._problem(*model._rows(X, Labels.positive_only(Y)))
+    folds, _ = in_folds(X, Labels.positive_only(Y), kind="unit", directions=12)
+    (_, first), *others = model._with_products(problem, folds, REG, unsaid)
+    wanted = folds.ridge(REG, folds.level_0(LADDER.index(REG))[1])
+    wanted = wanted if unsaid == 1 else folds.weighed(wanted, REG, unsaid)
+    for got, same in zip((first.W, *first.without), (wanted.W, *wanted.without), strict=True):
+        assert_allclose(got, same)
+    assert len(others) == (len(SHRINKAGES) if levels else 0)
+
+
+def test_there_are_no_more_products_than_features():
+    count = lambda d: tacit.methods.tacit._n_directions(SimpleNamespace(n_features=d + 1))
+    assert [count(d) for d in (1, 2, 3, 5, 6, 500, 5_050, 10**5)] == [1, 1, 2, 2, 3, 31, 100, 100]
 
 
 # Level 1
@@ -600,6 +689,7 @@ def test_a_second_look_leaves_idf_out_where_it_ranks_better_so(monkeypatch, tmp_
 
     monkeypatch.setattr(tacit.methods.tacit, "_judged", told)
     monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit, "_PRODUCTS", 0)  # so that W is that of X alone
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.random((300, 9)) * (rng.random((300, 9)) < np.linspace(0.05, 0.5, 9)))
     Y = (X @ rng.standard_normal((9, 12)) > 0.3).astype(int)

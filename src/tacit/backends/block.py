@@ -91,12 +91,29 @@ class Block:
             yield self.rows(order[start : start + size])
 
     def weighted(self, weights: Array) -> Block:
-        """The same with each row of X multiplied by its weight."""
+        """The same with each row of [X, more] multiplied by its weight."""
         xp = array_namespace(weights)
-        if not isinstance(self.X, Sparse):
-            return replace(self, X=self.X * xp.astype(weights, self.X.dtype)[:, None])
-        each = xp.repeat(xp.astype(weights, self.X.data.dtype), xp.diff(self.X.indptr))
-        return replace(self, X=replace(self.X, data=self.X.data * each))
+
+        def times(part: Any) -> Any:
+            if not isinstance(part, Sparse):
+                return part * xp.astype(weights, part.dtype)[:, None]
+            each = xp.repeat(xp.astype(weights, part.data.dtype), xp.diff(part.indptr))
+            return replace(part, data=part.data * each)
+
+        return replace(self, X=times(self.X), more=tuple(map(times, self.more)))
+
+    def cross(self, other: Block) -> Array:
+        """[X, more]ᵀ [X, more] of these rows and the same rows otherwise weighted, in float64."""
+        mine, theirs = ((b.X, *b.more) for b in (self, other))
+        each = range(len(mine))
+        above = {
+            (i, j): self.kernels.cross(mine[i], theirs[j]) for j in each for i in each[: j + 1]
+        }
+        if not self.more:
+            return above[0, 0]
+        xp = array_namespace(above[0, 0])
+        rows = ([above[i, j] if i <= j else above[j, i].T for j in each] for i in each)
+        return xp.concat([xp.concat(row, axis=1) for row in rows])
 
     def project(self, W: Array) -> Array:
         """[X, more] W; W may be sparse."""

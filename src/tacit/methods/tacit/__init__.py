@@ -1,7 +1,8 @@
 """Tacit: the estimator to reach for when labels are missing.
 
 It fits ridge regression on features that it scales itself (level 0), lets labels speak for each
-other (level 1) and fills in what was probably true (level 2): `levels.py` has the formulas. Then it
+other (level 1), lets features tell by coming together (products) and fills in what was probably
+true (level 2): `levels.py` has the formulas. Then it
 looks again at the few labels that are in question in a row (level 3, `tacit.second_look`). Every
 choice, and whether a level stays, is made by cross-validation on entries that were *said*; what
 nobody said is never held for false when something is judged. `report_` says what was chosen, what
@@ -81,6 +82,8 @@ _EXACT_FEATURES = 6_000  # up to here: moments, and every level
 _PRIOR_FEATURES = 2_048  # up to here: the powers of (2), which take eigenvectors
 _EXACT_LABELS = 6_000  # up to here: level 1 and links, which take labels × labels
 _LONG_SOLVE = 2e10  # features² times labels
+_DIRECTIONS = 100  # of which products are taken, at most
+_PRODUCTS = 5 * 10**8  # entries
 _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _WORTH = 1.01  # a gain of level 0's weights below this is not worth what later levels lose by it
@@ -162,6 +165,7 @@ class Tacit(MultiLabelEstimator):
         "shift_": ("*",),
         "draws_": ("*", "*"),
         "phase_": ("*",),
+        "directions_": ("*", "*"),
     }
     _integers = ("look_features_", "look_pointer_", "W_labels", "W_pointer")
     _checks = {
@@ -234,7 +238,8 @@ class Tacit(MultiLabelEstimator):
 
     def _working_set(self, known: Facts) -> int:
         if self._full_rank(known.n_features, known.n_labels):
-            return super()._working_set(known)
+            products = _n_products(known) if known.n_features <= _EXACT_FEATURES else 0
+            return super()._working_set(replace(known, n_features=known.n_features + products))
         return LEML(**_LOW_RANK)._working_set(known)
 
     # From moments: every level
@@ -254,6 +259,13 @@ class Tacit(MultiLabelEstimator):
         if self.levels > 0 and self._worth("labels for each other", already or _too_many(problem)):
             mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found))
             best, found = self._kept("labels for each other", folds, mixed, best, found)
+        if self._worth("products", already or self._may_multiply(problem, scaling)):
+            wider = scaling.with_products(problem.blocks, _n_directions(problem), problem.rng)
+            more = folds.beside(self._in_turn(problem, wider))
+            tried = self._with_products(problem, more, reg, found.unsaid)
+            best, multiplied = self._kept("products", more, tried, best, found)
+            if multiplied is not found:
+                folds, scaling, found = more, wider, multiplied
         if self.levels > 1 and self._worth("imputation", self._may_impute(problem)):
             filled = self._imputations(problem, folds, found, reg)
             best, found = self._kept("imputation", folds, filled, best, found)
@@ -293,8 +305,7 @@ class Tacit(MultiLabelEstimator):
         judged = 1 if _long(problem) else self.cv
         for kind in self._kinds_of_scaling(problem):
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
-            parts = [problem.fold(f, self.cv).map(scaling) for f in range(self.cv)]
-            rows = Folds([Fold.of(part, _like(problem)) for part in parts])
+            rows = Folds(self._in_turn(problem, scaling))
             step = START
             # Fourier features come with a prior of their own, and standardised ones want none.
             sparse = kind in ("none", "unit", "idf") and problem.n_features - 1 <= _PRIOR_FEATURES
@@ -327,12 +338,35 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("ridge", choice, found_gain, 0.0, True, self._clock.lap()))
         return folds, scaling, reg, folds.ridge(reg, without)
 
+    def _in_turn(self, problem: Problem, scaling: Scaling) -> list[Fold]:
+        parts = (problem.fold(f, self.cv).map(scaling) for f in range(self.cv))
+        return [Fold.of(part, _like(problem)) for part in parts]
+
     def _held(self, folds: Folds, weights: tuple[Array, ...], but: int | None = None) -> Held:
         rows = [fold.blocks for k, fold in enumerate(folds.folds) if k != but]
         return [(blocks, Seen(folds.back(W))) for blocks, W in zip(rows, weights, strict=True)]
 
     def _kinds_of_scaling(self, problem: Problem) -> tuple[str, ...]:
         return choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
+
+    def _may_multiply(self, problem: Problem, scaling: Scaling) -> str:
+        if scaling.kind not in ("unit", "idf"):
+            return "rows are not of unit length"
+        entries = problem.n_samples * _n_products(problem)
+        return "there would be too many" if entries > _PRODUCTS else ""
+
+    def _with_products(
+        self, problem: Problem, folds: Folds, reg: float, unsaid: float
+    ) -> Iterator[tuple[str, Solution]]:
+        """Ridge with products beside the features, and level 1 upon it."""
+        found = folds.ridge(reg, folds.level_0(LADDER.index(reg))[1])
+        if unsaid < 1:
+            found = folds.weighed(found, reg, unsaid)
+        choice = f"of {_n_directions(problem)} directions"
+        yield choice, found
+        if self.levels > 0 and not _too_many(problem):
+            for beta, mixed in folds.in_labels(found):
+                yield f"{choice}, β = {beta:g}", mixed
 
     def _may_weigh(self, problem: Problem) -> str:
         return self._may_impute(problem) or ("solving takes long" if _long(problem) else "")
@@ -523,7 +557,7 @@ class Tacit(MultiLabelEstimator):
         """
         self._set_look(None, problem)
         most = _listed(problem.n_labels)
-        numbers = problem.blocks.sum(_stored) * (self._n_weights(problem.n_features - 1) - 1)
+        numbers = problem.blocks.sum(_stored) * self._n_looked_at(problem.n_features - 1)
         work = most * numbers / max(problem.n_features - 1, 1)
         why_not = "too many entries" if work > _LOOK_WORK else ""
         if self.levels < 3 or not self._worth("second look", why_not):
@@ -589,9 +623,11 @@ class Tacit(MultiLabelEstimator):
         self.scaling_ = scaling.kind
         self.weight_, self.shift_ = scaling.weight, scaling.shift
         self.draws_, self.phase_ = scaling.draws, scaling.phase
+        self.directions_ = scaling.directions
 
     def _scaled(self, block: Block) -> Block:
-        return Scaling(self.scaling_, self.weight_, self.shift_, self.draws_, self.phase_)(block)
+        parts = self.weight_, self.shift_, self.draws_, self.phase_, self.directions_
+        return Scaling(self.scaling_, *parts)(block)
 
     @property
     def _idf(self) -> np.ndarray | None:
@@ -617,7 +653,7 @@ class Tacit(MultiLabelEstimator):
     def _look(self) -> SecondLook | None:
         if self.look_weights_ is None:
             return None
-        shape = len(self.classes_), self._n_weights(self.n_features_in_) - 1
+        shape = len(self.classes_), self._n_looked_at(self.n_features_in_)
         Z = (self.look_weights_, self.look_features_, self.look_pointer_)
         trust, pooled = np.asarray(self.look_trust_), np.asarray(self.look_pooled_)
         idf = self._idf if self.look_without_idf_ else None
@@ -703,7 +739,12 @@ class Tacit(MultiLabelEstimator):
         return self
 
     def _n_weights(self, n_features: int) -> int:
-        return 1 + (n_features if self.phase_ is None else len(self.phase_))
+        r = 0 if self.directions_ is None else self.directions_.shape[1]
+        return 1 + self._n_looked_at(n_features) + r * (r + 1) // 2
+
+    def _n_looked_at(self, n_features: int) -> int:
+        """Features once scaled: a second look sees no products."""
+        return n_features if self.phase_ is None else len(self.phase_)
 
 
 class Clock:
@@ -773,6 +814,17 @@ def _listed(n_labels: int) -> int:
 def _too_many(problem: Problem) -> str:
     most = f"there are more than {_EXACT_LABELS:,} labels"
     return most if problem.n_labels > _EXACT_LABELS else ""
+
+
+def _n_directions(sizes: Problem | Facts) -> int:
+    """So many that there are no more products than features."""
+    most = int(((8 * (sizes.n_features - 1) + 1) ** 0.5 - 1) / 2)
+    return max(1, min(_DIRECTIONS, most))
+
+
+def _n_products(sizes: Problem | Facts) -> int:
+    r = _n_directions(sizes)
+    return r * (r + 1) // 2
 
 
 def _too_many_known(problem: Problem) -> str:

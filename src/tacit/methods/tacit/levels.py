@@ -36,6 +36,10 @@ SᵀS = Σ_k W₋ₖᵀ (XᵀX)ₖ W₋ₖ and SᵀY likewise: no score is forme
 one for the scores that B learns from, one to be judged on: judged on scores that B has seen, the
 level looks worse than it is.
 
+**Products** of what rows have along their leading directions may stand beside X, [X, Φ] in place of
+X (`tacit.scaling`, (6)), so that features also tell by coming together: ridge again, with the same
+λ and with P = 1 for what is new, and level 1 upon it. They stay if that ranks better.
+
 **Level 2** fills in what was probably true, once, and fits again. With c = P(said | true) and s the
 score, which estimates P(said), P(true | unsaid) follows from Bayes' theorem,
 
@@ -65,7 +69,7 @@ from tacit.backends import Array
 from tacit.backends.block import Block, pieces
 from tacit.blocks import Blocks
 from tacit.metrics.top import contains
-from tacit.moments import Moments
+from tacit.moments import Moments, turned
 from tacit.second_look import SecondLook
 
 __all__ = [
@@ -114,7 +118,9 @@ class Fold:
         return cls(blocks, sums.each(cast), cast(silent))
 
     def rotated(self, R: Array) -> Fold:
-        silent = None if self.silent is None else R.T @ (self.silent @ R)
+        silent = self.silent
+        if silent is not None:
+            silent = turned(R.T, turned(R.T, silent).T)
         return Fold(self.blocks, self.all.rotated(R), silent)
 
     def heard(self, weight: float) -> Moments:
@@ -156,6 +162,11 @@ class Folds:
         R = Q * array_namespace(g).pow(g / array_namespace(g).mean(g), power / 2)
         return Folds([fold.rotated(R) for fold in self.folds], R, self.silent)
 
+    def beside(self, folds: list[Fold]) -> Folds:
+        """The same of these rows, whose features behind the first ones have a plain prior."""
+        R = self.R
+        return Folds(folds if R is None else [f.rotated(R) for f in folds], R, self.silent)
+
     def with_silent(self, weight: float) -> Folds:
         """The same with another w₀."""
         return Folds(self.folds, self.R, weight)
@@ -193,7 +204,7 @@ class Folds:
 
     def back(self, W: Array) -> Array:
         """Weights of the features X, from those of X R."""
-        return W if self.R is None else self.R @ W
+        return W if self.R is None else turned(self.R, W)
 
     def gain(self, without: tuple[Array, ...]) -> float:
         """(1), each fold ranked by the weights that have not seen it."""
@@ -226,7 +237,8 @@ class Folds:
             weights = self.back(W)
             xy = sum(f.blocks.sum(cross, weights, of) for f in seen)
             xp = array_namespace(W)
-            xy = xp.astype(xy, W.dtype) if self.R is None else self.R.T @ xp.astype(xy, W.dtype)
+            xy = xp.astype(xy, W.dtype)
+            xy = xy if self.R is None else turned(self.R.T, xy)
             return self._rest(which, without).regress(xy, reg)
 
         return Solution(
@@ -389,7 +401,7 @@ def _n_silent(b: Block) -> int:
 
 def _silent(b: Block) -> Array:
     """XᵀX of the rows that say nothing."""
-    return b.kernels.cross(b.X, b.weighted(says_nothing(b)).X)
+    return b.cross(b.weighted(says_nothing(b)))
 
 
 def heard(b: Block) -> Block:
