@@ -1,4 +1,4 @@
-"""What each level of `Tacit` brings: P@1, P@3, P@5 with the levels above it switched off.
+"""What each level of `Tacit` brings: P@1, P@3, P@5 with what comes after it switched off.
 
     python benchmarks/tacit_levels.py --data bibtex delicious mediamill --rates 0 0.5 0.8
     python benchmarks/tacit_levels.py --plot docs/images/tacit_reliability.png --rates 0.8
@@ -13,25 +13,30 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from unittest.mock import patch
 
 import numpy as np
 
+import tacit.methods.tacit
 from tacit import Tacit
 from tacit.bench.work import Work, percent, prepared
 from tacit.labels import TopK
 from tacit.metrics import calibration_error, precision_at_k, reliability
 
-LEVELS = {
-    0: "ridge",
-    1: "and labels for each other",
-    2: "and imputation",
-    3: "and a second look",
+STAGES = {  # the highest level, and whether products are tried
+    "ridge": (0, False),
+    "and labels for each other": (1, False),
+    "and products": (1, True),
+    "and imputation": (2, True),
+    "and a second look": (3, True),
 }
 
 
-def measured(work: Work, levels: int) -> dict:
+def measured(work: Work, levels: int, products: bool) -> dict:
     start = time.perf_counter()
-    model = Tacit(levels=levels, random_state=0).fit(work.X, work.said)
+    tried = tacit.methods.tacit._PRODUCTS if products else 0
+    with patch("tacit.methods.tacit._PRODUCTS", tried):
+        model = Tacit(levels=levels, random_state=0).fit(work.X, work.said)
     seconds = time.perf_counter() - start
     top = model.top_k(work.X_test, 5)
     chances = model._loss.probability(top.scores)
@@ -77,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="*", default=["bibtex", "delicious", "mediamill"])
     parser.add_argument("--rates", nargs="*", type=float, default=[0.0, 0.5, 0.8])
-    parser.add_argument("--levels", nargs="*", type=int, default=list(LEVELS))
+    parser.add_argument("--stages", nargs="*", type=int, default=list(range(len(STAGES))))
     parser.add_argument("--plot", metavar="PNG", help="draw reliability instead")
     options = parser.parse_args()
     if options.plot:
@@ -88,10 +93,10 @@ def main() -> None:
         for rate in options.rates:
             cell = {"data": name, "mechanism": "positives", "rate": rate, "seed": 0}
             work = prepared(cell)
-            for levels in options.levels:
-                row = measured(work, levels)
-                found[f"{name}, {rate:.0%} hidden, {LEVELS[levels]}"] = row
-                print(name, f"{rate:.0%}", LEVELS[levels], row, flush=True)
+            for stage in (list(STAGES)[i] for i in options.stages):
+                row = measured(work, *STAGES[stage])
+                found[f"{name} {rate:.0%} {stage}"] = row
+                print(name, f"{rate:.0%}", stage, row, flush=True)
     print(json.dumps(found, ensure_ascii=False))
 
 
