@@ -417,6 +417,18 @@ def test_products_come_with_the_weights_and_levels_that_are_asked_for(levels, un
     assert len(others) == (len(SHRINKAGES) if levels else 0)
 
 
+@pytest.mark.parametrize(("host", "gpu"), [(True, False), (False, True)])
+def test_products_are_not_tried_where_they_would_take_too_long(monkeypatch, host, gpu):
+    X, Y = of_pairs(n=100)
+    model = Tacit(cv=3, scaling="unit")
+    problem = model._problem(*model._rows(X, Labels.positive_only(Y)))
+    scaling, work = Scaling("unit"), 100 * 10 * 4  # four directions, four labels
+    monkeypatch.setattr(tacit.methods.tacit, "_MULTIPLIED", (work - host, work - gpu))
+    assert bool(model._may_multiply(problem, scaling)) == host
+    roomy = replace(problem, backend=SimpleNamespace(room=lambda: 2**30))
+    assert bool(model._may_multiply(roomy, scaling)) == gpu
+
+
 def test_there_are_no_more_products_than_features():
     count = lambda d: tacit.methods.tacit._n_directions(SimpleNamespace(n_features=d + 1))
     assert [count(d) for d in (1, 2, 3, 5, 6, 500, 5_050, 10**5)] == [1, 1, 2, 2, 3, 31, 100, 100]

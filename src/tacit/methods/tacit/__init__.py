@@ -84,6 +84,7 @@ _EXACT_LABELS = 6_000  # up to here: level 1 and links, which take labels × lab
 _LONG_SOLVE = 2e10  # features² times labels
 _DIRECTIONS = 100  # of which products are taken, at most
 _PRODUCTS = 5 * 10**8  # entries
+_MULTIPLIED = 5e10, 5e12  # those times labels: on the host, and on a GPU, for minutes either way
 _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _WORTH = 1.01  # a gain of level 0's weights below this is not worth what later levels lose by it
@@ -353,7 +354,9 @@ class Tacit(MultiLabelEstimator):
         if scaling.kind not in ("unit", "idf"):
             return "rows are not of unit length"
         entries = problem.n_samples * _n_products(problem)
-        return "there would be too many" if entries > _PRODUCTS else ""
+        most = _MULTIPLIED[problem.backend.room() is not None]
+        many = entries > _PRODUCTS or entries * problem.n_labels > most
+        return "there would be too many" if many else ""
 
     def _with_products(
         self, problem: Problem, folds: Folds, reg: float, unsaid: float
