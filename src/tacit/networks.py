@@ -201,9 +201,7 @@ class Network:
         else:
             S, y = (labels.Y, None) if labels.omega is None else (labels.omega, labels.y)
             ones = xp.ones((1, V.shape[0]), dtype=V.dtype, device=V.device)
-            weights = xp.zeros(max(F.shape), dtype=V.dtype, device=V.device)
-            at = b.kernels.exposed(F + offset, ones, S, y, rows,
-                                   weights[: F.shape[0]], weights[: V.shape[0]])  # fmt: skip
+            at = b.kernels.exposed(F + offset, ones, S, y, rows, None, None)
             R, losses = -at.residual, -at.rows[0]
         return R, xp.sum(losses, dtype=xp.float64)
 

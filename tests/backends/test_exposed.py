@@ -43,7 +43,7 @@ def problem(n, n_labels, start, mu, masked, seed, dtype, scale=3.0):
 
 def run(backend, F, mu, row_weights, label_weights, Y, observed, start):
     """The verb, on a copy of F: it may write there."""
-    to = lambda a: backend.asarray(a.copy())
+    to = lambda a: None if a is None else backend.asarray(a.copy())
     rows = slice(start, start + len(F))
     pattern = sp.csr_array(Y if observed is None else observed)
     S = backend.sparse(pattern, pattern=True)
@@ -51,7 +51,7 @@ def run(backend, F, mu, row_weights, label_weights, Y, observed, start):
     if observed is not None:
         y = to(Y[observed].astype(F.dtype))
     got = backend.exposed(to(F), to(mu), S, y, rows, to(row_weights), to(label_weights))
-    return [backend.to_numpy(part) for part in got]
+    return [None if part is None else backend.to_numpy(part) for part in got]
 
 
 def dense(F, mu, row_weights, label_weights, Y, observed, start):
@@ -137,6 +137,20 @@ def test_where_all_are_asked_it_is_the_plain_logistic_likelihood(backend, dtype)
     assert_allclose(by_label[1], 12, rtol=1e-6)
     everything = np.ones_like(Y)
     close(run(backend, F, mu, *weights, Y, everything, 1), [R, by_row, by_label], dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("masked", [False, True])
+def test_sums_that_nobody_weighs_are_left_out_and_the_others_stay(backend, masked, dtype):
+    F, mu, rows, labels, *known = problem(12, 5, 1, "every row", masked, 0, dtype)
+    R, by_row, by_label = run(backend, F, mu, rows, labels, *known, 1)
+    likelihoods = np.array([by_row[0], 0 * by_row[0]])
+    for row_weights, label_weights in ((None, labels), (rows, None), (None, None)):
+        got = run(backend, F, mu, row_weights, label_weights, *known, 1)
+        close(got[:2], [R, likelihoods if label_weights is None else by_row], dtype)
+        assert (got[2] is None) == (row_weights is None)
+        if row_weights is not None:
+            close(got[2:], [by_label], dtype)
 
 
 @pytest.mark.parametrize("c", [0.05, 0.5, 0.95])

@@ -51,12 +51,13 @@ class Exposed(NamedTuple):
         given p, is at most |R|.
     rows, labels : (2, n_rows), (3, n_labels)
         Sums over each row, and over each label: the log-likelihood; (labels only) p; and |R| times
-        a weight of the other side.
+        a weight of the other side. Without weights of the labels the last sum of a row is 0;
+        without weights of the rows `labels` is None.
     """
 
     residual: Array
     rows: Array
-    labels: Array
+    labels: Array | None
 
 
 class Backend(Protocol):
@@ -99,8 +100,8 @@ class Backend(Protocol):
         S: Sparse,
         y: Array | None,
         rows: slice,
-        row_weights: Array,
-        label_weights: Array,
+        row_weights: Array | None,
+        label_weights: Array | None,
     ) -> Exposed: ...
     def softmax(
         self,

@@ -201,8 +201,9 @@ def _log_of(x):  # type: ignore[no-untyped-def]
 def _silent_row(f: Any, m: Any, label_weights: Any, weight: Any, sums: Any) -> Any:
     """A row of `exposed` as if nothing was said; a function of its own, or it is not vectorised."""
     one, top = f.dtype.type(1), f.dtype.type(40)
-    likelihoods, exposures, curvatures = sums[0], sums[1], sums[2]
     value, curvature = f.dtype.type(0), f.dtype.type(0)
+    if sums is not None:
+        likelihoods, exposures, curvatures = sums[0], sums[1], sums[2]
     for j in range(f.shape[0]):
         e = _exp(min(max(f[j], -top), top))
         a, b = one + e, one + (one - m[j]) * e
@@ -210,10 +211,12 @@ def _silent_row(f: Any, m: Any, label_weights: Any, weight: Any, sums: Any) -> A
         likelihood, r = _log(b * b * inverse), m[j] * e * inverse
         f[j] = -r
         value += likelihood
-        curvature += r * label_weights[j]
-        likelihoods[j] += likelihood
-        exposures[j] += m[j] * a * inverse
-        curvatures[j] += r * weight
+        if label_weights is not None:
+            curvature += r * label_weights[j]
+        if sums is not None:
+            likelihoods[j] += likelihood
+            exposures[j] += m[j] * a * inverse
+            curvatures[j] += r * weight
     return value, curvature
 
 
@@ -230,6 +233,7 @@ def exposed(
 ) -> None:
     """F ← R and the sums of `Backend.exposed`; silence is everywhere but on the pattern.
 
+    Weights and sums that are None are left out when this is compiled.
     With e = exp(ψ), silence has the likelihood (1 + (1-μ)e) / (1 + e), exposure the posterior
     μ / (1 + (1-μ)e), and R is -p σ(ψ): one exponential, one logarithm and one division an entry.
     """
@@ -238,7 +242,8 @@ def exposed(
         f, m = F[i], mu[i % mu.shape[0]]
         said = indices[indptr[i] : indptr[i + 1]]
         kept = f[said]
-        value, curvature = _silent_row(f, m, label_weights, row_weights[i], sums)
+        weight = one if row_weights is None else row_weights[i]
+        value, curvature = _silent_row(f, m, label_weights, weight, sums)
         for s in range(said.shape[0]):  # what was said: take silence back, put speech in
             j, e = said[s], _exp(min(max(kept[s], -top), top))
             a, b = one + e, one + (one - m[j]) * e
@@ -247,10 +252,12 @@ def exposed(
             f[j] = one / a
             more = f[j] - m[j] * e * inverse
             value += likelihood
-            curvature += more * label_weights[j]
-            sums[0, j] += likelihood
-            sums[1, j] += one - m[j] * a * inverse
-            sums[2, j] += more * row_weights[i]
+            if label_weights is not None:
+                curvature += more * label_weights[j]
+            if sums is not None:
+                sums[0, j] += likelihood
+                sums[1, j] += one - m[j] * a * inverse
+                sums[2, j] += more * weight
         row_sums[0, i], row_sums[1, i] = value, curvature
 
 
@@ -280,10 +287,12 @@ def observed(
             likelihood = _log(truth * e * q + (one - truth) * q)
             f[j] = truth - e * q
             value += likelihood
-            curvature += abs(f[j]) * label_weights[j]
-            sums[0, j] += likelihood
-            sums[1, j] += one
-            sums[2, j] += abs(f[j]) * row_weights[i]
+            if label_weights is not None:
+                curvature += abs(f[j]) * label_weights[j]
+            if sums is not None:
+                sums[0, j] += likelihood
+                sums[1, j] += one
+                sums[2, j] += abs(f[j]) * row_weights[i]
         row_sums[0, i], row_sums[1, i] = value, curvature
 
 

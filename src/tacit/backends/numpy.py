@@ -180,17 +180,18 @@ class NumpyBackend:
         S: Sparse,
         y: np.ndarray | None,
         rows: slice,
-        row_weights: np.ndarray,
-        label_weights: np.ndarray,
+        row_weights: np.ndarray | None,
+        label_weights: np.ndarray | None,
     ) -> Exposed:
         indptr = S.indptr[rows.start : rows.stop + 1]
-        sums = np.empty((2, len(F)), F.dtype), np.zeros((3, F.shape[1]), F.dtype)
-        rest = label_weights, row_weights, *sums
+        by_row = np.empty((2, len(F)), F.dtype)
+        by_label = None if row_weights is None else np.zeros((3, F.shape[1]), F.dtype)
+        rest = label_weights, row_weights, by_row, by_label
         if y is None:
             _kernels().exposed(F, mu, indptr, S.indices, *rest)
         else:
             _kernels().observed(F, indptr, S.indices, y[indptr[0] : indptr[-1]], *rest)
-        return Exposed(F, sums[0], sums[1].astype(np.float64))
+        return Exposed(F, by_row, None if by_label is None else by_label.astype(np.float64))
 
     def softmax(
         self,

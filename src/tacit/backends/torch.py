@@ -188,10 +188,12 @@ class TorchBackend:
         S: Sparse,
         y: torch.Tensor | None,
         rows: slice,
-        row_weights: torch.Tensor,
-        label_weights: torch.Tensor,
+        row_weights: torch.Tensor | None,
+        label_weights: torch.Tensor | None,
     ) -> Exposed:
-        part = S.some(rows)
+        part, wanted = S.some(rows), row_weights is not None
+        row_weights = F.new_zeros(F.shape[0]) if row_weights is None else row_weights
+        label_weights = F.new_zeros(F.shape[1]) if label_weights is None else label_weights
         owner, label = _owners(part), part.indices
         f = F[owner, label].clamp(-40, 40)
         logsigmoid = torch.nn.functional.logsigmoid
@@ -213,6 +215,8 @@ class TorchBackend:
         residual[owner, label] = slope
         size = slope.abs() - before
         by_row.index_add_(1, owner, torch.stack([value, size * label_weights[label]]))
+        if not wanted:
+            return Exposed(residual, by_row, None)
         sums = torch.stack([value, asked, size * row_weights[owner]])
         return Exposed(residual, by_row, by_label.double().index_add_(1, label, sums.double()))
 

@@ -461,12 +461,11 @@ def _head_pass(
     codes, xp = b.project(W), array_namespace(Z)
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
     ones = xp.ones((1, Z.shape[0]), dtype=Z.dtype, device=Z.device)
-    none = xp.zeros(Z.shape[0], dtype=Z.dtype, device=Z.device)
 
     def piece(rows: slice) -> tuple[Array, Array, float]:
         A = lift(codes[rows])
         weights = leverages(A, lever)
-        at = b.kernels.exposed(A @ Z.T, ones, S, y, rows, weights, none)
+        at = b.kernels.exposed(A @ Z.T, ones, S, y, rows, weights, None)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
     return reduce(add, b.kernels.over(piece, pieces(b, max(Z.shape))))

@@ -21,7 +21,7 @@ class Climbing(NamedTuple):
     value: Any
     slope: Any
     curvature: Any
-    more: Any
+    more: Any = None
 
 
 def shared_curvature(gram: Any, reg: Any) -> Solve:
@@ -56,13 +56,15 @@ def climb(
         tried = x + solve(at.slope, c)
         new = evaluate(tried)
         better = new.value >= at.value
-        x = xp.where(better[:, None], tried, x)
+        x = _chosen(better, tried, x)
         at = Climbing(*(_chosen(better, a, b) for a, b in zip(new, at)))
         caution = xp.where(better, _TRUST * xp.ones_like(caution), _BACK * caution)
     return x, at
 
 
 def _chosen(better: Any, new: Any, old: Any) -> Any:
+    if new is None:
+        return None
     xp = array_namespace(new)
     return xp.where(better[:, None] if new.ndim == 2 else better, new, old)
 

@@ -26,8 +26,8 @@ Each step raises J, or leaves it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
 
@@ -213,7 +213,7 @@ class EM:
             scale = curvature / (float(xp.sum(weights)) * self.problem.n_samples)
             number = lambda v: xp.asarray([v], dtype=W.dtype, device=W.device)
             return Climbing(xp.asarray([value], dtype=xp.float64, device=W.device), slope,
-                            number(scale), number(0.0))  # fmt: skip
+                            number(scale))  # fmt: skip
 
         def solve(S: Array, c: Array) -> Array:
             B = xp.reshape(S, shape) @ R
@@ -257,6 +257,37 @@ class Context:
     def rates(self, b: Block) -> Rates:
         return self.exposure.rates(b, self.asked, self.V)
 
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        return Coordinates.of(self.V, self.rank, self.reg)
+
+
+class Coordinates(NamedTuple):
+    """z with u = B z, in which λ_u I is the identity and VᵀV diagonal.
+
+    The shared curvature of a row is then a vector, as a step and as a preconditioner. The constant
+    1 of the intercepts rides along as z's last coordinate: nothing moves it.
+    """
+
+    B: Array
+    V: Array  # VB, and the intercepts behind
+    basis: Array  # the same with 0 for the intercepts
+    spectrum: Array  # of its Gram matrix
+    weights: Array  # how much each label decides of a row: `leverages`, in these coordinates
+
+    @classmethod
+    def of(cls, V: Array, rank: int, reg: float) -> Coordinates:
+        xp = array_namespace(V)
+        basis, b = V[:, :rank], V[:, rank:]
+        w, Q = xp.linalg.eigh(xp.astype(basis.T @ basis, xp.float64) / reg)
+        spectrum, B = (xp.astype(a, V.dtype) for a in (xp.clip(w, min=0.0), Q / reg**0.5))
+        basis = basis @ B
+        weights = xp.sum(basis * basis / (spectrum + 1e-3), axis=1)
+        weights = weights / max(float(xp.sum(weights)), 1e-30)
+        behind = lambda A, more: xp.concat([A, more], axis=-1)
+        still = behind(basis, xp.zeros_like(b)), behind(spectrum, xp.zeros_like(b[0, :]))
+        return cls(B, behind(basis, b), *still, weights)
+
 
 def folded_codes(b: Block, context: Context, steps: int) -> Array:
     """The codes of rows given what was said of them, from those their features give."""
@@ -265,33 +296,23 @@ def folded_codes(b: Block, context: Context, steps: int) -> Array:
 
 
 def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array:
-    """`steps` U steps.
-
-    They are taken in coordinates z, u = B z, in which λ_u I is the identity and VᵀV diagonal: the
-    shared curvature is then a vector for each row, as steps and as preconditioner.
-    """
-    V, rates = context.V, context.rates(b)
-    xp = array_namespace(V)
-    spectrum, B = _eigen(V[:, : context.rank], context.reg)
-    V = xp.concat([V[:, : context.rank] @ B, V[:, context.rank :]], axis=1)
-    basis = V[:, : context.rank]
-    # How much each label decides of a row: `leverages`, in these coordinates.
-    weights = xp.sum(basis * basis / (spectrum + 1e-3), axis=1)
-    weights = weights / max(float(xp.sum(weights)), 1e-30)
+    """`steps` U steps, in `Coordinates`."""
+    B, V, basis, spectrum, weights = context.coordinates
+    rates, xp = context.rates(b), array_namespace(V)
     solve = lambda S, c: S / (c[:, None] * spectrum + 1)
+    intercepts = xp.sum(V - basis, axis=1)
     rtol = float(xp.finfo(V.dtype).eps) ** 0.75  # 6e-6 in float32, 2e-12 in float64
-    means = context.reg * (XW @ B)
-    Z = means if U is XW else context.reg * (U @ B)
+    means = extended(context.reg * (XW @ B), V)
+    Z = means if U is XW else extended(context.reg * (U @ B), V)
 
     def shared(rows: slice) -> Array:
         mu, mean = rates(rows), means[rows]
-        none = xp.zeros(mean.shape[0], dtype=V.dtype, device=V.device)
 
         def evaluate(z: Array) -> Climbing:
-            at = _exposed(b, rows, z, V, mu, none, weights)
+            at = _exposed(b, rows, z @ V.T, mu, None, weights)
             D = z - mean
-            value = at.rows[0] - 0.5 * xp.sum(D * D, axis=1)
-            return Climbing(value, at.residual @ basis - D, at.rows[1], none)
+            value = at.rows[0] - 0.5 * xp.vecdot(D, D)
+            return Climbing(value, at.residual @ basis - D, at.rows[1])
 
         return climb(evaluate, Z[rows], solve, LOGISTIC_BOUND, steps)[0]
 
@@ -302,35 +323,19 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
         return z
 
     def polya_gamma_step(z: Array, mu: Array, mean: Array, rows: slice) -> Array:
-        weight, target = _polya_gamma(b, rows, z, V, mu)
+        F = z @ V.T
+        p, y = _posterior(b, rows, F, mu)
+        weight = p * eta(F)
         scale = weight @ weights
         matvec = lambda D: (weight * (D @ basis.T)) @ basis + D
         precondition = lambda S: solve(S, scale)
-        b_z = target @ basis + mean
+        b_z = (p * (y - 0.5) - weight * intercepts) @ basis + mean
         return cg(
             matvec, b_z, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition
         ).x
 
     f = polya_gamma if context.polya_gamma else shared
-    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0]))) @ B.T
-
-
-def _eigen(basis: Array, reg: float) -> tuple[Array, Array]:
-    """B with Bᵀ(VᵀV)B = diag(w) and Bᵀ(reg I)B = I, and w."""
-    xp = array_namespace(basis)
-    w, Q = xp.linalg.eigh(xp.astype(basis.T @ basis, xp.float64) / reg)
-    to = lambda a: xp.astype(a, basis.dtype)
-    return to(xp.clip(w, min=0.0)), to(Q / reg**0.5)
-
-
-def _polya_gamma(b: Block, rows: slice, U: Array, V: Array, mu: Array) -> tuple[Array, Array]:
-    """ω = p η(ψ) and p κ - ω b, b the intercepts: the weights and targets of the U step."""
-    rank = U.shape[1]
-    F = extended(U, V) @ V.T
-    p, y = _posterior(b, rows, F, mu)
-    weight = p * eta(F)
-    target = p * (y - 0.5)
-    return weight, target - weight * V[:, rank] if V.shape[1] > rank else target
+    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0])))[:, : context.rank] @ B.T
 
 
 def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array]:
@@ -344,10 +349,14 @@ def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array
 
 
 def _exposed(
-    b: Block, rows: slice, U: Array, V: Array, mu: Array, row_weights: Array, label_weights: Array
+    b: Block,
+    rows: slice,
+    F: Array,
+    mu: Array,
+    row_weights: Array | None,
+    label_weights: Array | None,
 ) -> Exposed:
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
-    F = extended(U, V) @ V.T
     return b.kernels.exposed(F, mu, S, y, rows, row_weights, label_weights)
 
 
@@ -403,12 +412,11 @@ def label_pass(
     """The sums over each label, RᵀU, and the sum of the weights of the rows."""
     b, U = coded
     rates, xp = context.rates(b), array_namespace(V)
-    none = xp.zeros(V.shape[0], dtype=V.dtype, device=V.device)
 
     def piece(rows: slice) -> tuple[Array, Array, float]:
         A = extended(U[rows], V)
         weights = leverages(A, lever)
-        at = _exposed(b, rows, U[rows], V, rates(rows), weights, none)
+        at = _exposed(b, rows, A @ V.T, rates(rows), weights, None)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
     return reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
@@ -437,11 +445,10 @@ def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[fl
     xp = array_namespace(V)
 
     def piece(rows: slice) -> tuple[float, list[Array], float]:
-        none = xp.zeros(U[rows].shape[0], dtype=V.dtype, device=V.device)
-        at = _exposed(b, rows, U[rows], V, rates(rows), none, weights)
+        at = _exposed(b, rows, extended(U[rows], V) @ V.T, rates(rows), None, weights)
         slope = at.residual @ V[:, : context.rank]
         total = float(xp.sum(at.rows[1], dtype=xp.float64))
-        return float(xp.sum(at.labels[0])), [slope], total
+        return float(xp.sum(at.rows[0], dtype=xp.float64)), [slope], total
 
     value, slopes, curvature = reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
     return value, b.project_t(xp.concat(slopes)), curvature

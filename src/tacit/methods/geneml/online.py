@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from array_api_compat import array_namespace
 
@@ -49,7 +49,8 @@ from tacit.solvers import cg, leverage, shared_curvature
 __all__ = ["Online"]
 
 _PARTS = 4  # of the step of W, which threads share
-_STEPS = 6  # U steps of a batch, which begin at Wᵀx each time
+_STEPS = 5  # U steps of a batch, which begin at Wᵀx each time; four reach less
+_PAPER_STEPS = 6  # with Pólya–Gamma curvature
 _TRUST = 2.0  # times the mean curvature, as in `climb`
 CG_STEPS = 5  # the paper's number
 
@@ -110,12 +111,13 @@ class Online:
         asked = {name: state[name] for name in self.exposure.learned}
         context = Context(state["W"], state["V"], self.exposure, asked, self.priors.u,
                           self.polya_gamma)  # fmt: skip
-        XW = b.project(context.W)
-        U = raised(b, XW, XW, context, _STEPS)
+        together = lambda *steps: b.kernels.over(lambda f: f(), steps)
+        XW, _ = together(lambda: b.project(context.W), lambda: context.coordinates)
+        U = raised(b, XW, XW, context, _PAPER_STEPS if self.polya_gamma else _STEPS)
         # The steps of V and W know nothing of each other.
         step_V = lambda: self._step_V(state, b, U, context, gamma, weight, n)
         squares, step_W = self._step_W(state, b, U - XW, n)
-        (labels, value), *step = b.kernels.over(lambda f: f(), [step_V, *step_W])
+        (labels, value), *step = together(step_V, *step_W)
         W = state["W"] + gamma * array_namespace(U).concat(step)
         counts = {name: state[name] + 1 for name in ("t", "updates")}
         return state | labels | {"W": W, "squares": squares} | counts, value
@@ -154,13 +156,13 @@ class Online:
         """mean(x²), and what gives the step of W, some features each; D is U - XW."""
         W, size = state["W"], b.Y.shape[0]
         ridge = self.priors.w / self.priors.u
-        slope = b.project_t(D) * (n / size) - ridge * W
+        slope = cache(lambda: b.project_t(D) * (n / size) - ridge * W)
         if self.moments is not None:
             if self.inverse is None:
                 self.inverse = self.moments.inverse(ridge, W.dtype)
             inverse, some = self.inverse, -(-W.shape[0] // _PARTS)
             parts = (slice(start, start + some) for start in range(0, W.shape[0], some))
-            times = lambda part: inverse[part] @ slope
+            times = lambda part: inverse[part] @ slope()
             return state["squares"], [partial(times, part) for part in parts]
         squares, updates = _squares(b, W), float(state["updates"][0])
         means = (updates * state["squares"] + squares / size) / (updates + 1)
@@ -169,7 +171,7 @@ class Online:
         matvec = lambda S: b.project_t(b.project(S)) * (n / size) + extra * S
         precondition = lambda R: R / diagonal
         solve = lambda: (
-            cg(matvec, slope, rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
+            cg(matvec, slope(), rtol=0.0, max_iter=CG_STEPS, axis=0, precondition=precondition).x
         )
         return means, [solve]
 

@@ -65,14 +65,13 @@ class Descent:
 
 def residual(W: Array, b: Block, c: Array) -> tuple[Array, Array]:
     """R = p ∘ (σ(F) - y), and minus the log-likelihood."""
-    n, n_labels = b.Y.shape
+    n_labels = b.Y.shape[1]
     xp = array_namespace(W)
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
-    none = xp.zeros(max(n, n_labels), dtype=W.dtype, device=W.device)
 
     def piece(rows: slice) -> tuple[Array, Array]:
         F = b.some(rows).project(W)
-        found = b.kernels.exposed(F, c, S, y, rows, none[: F.shape[0]], none[:n_labels])
+        found = b.kernels.exposed(F, c, S, y, rows, None, None)
         return -found.residual, -xp.sum(found.rows[0], dtype=xp.float64)
 
     parts, losses = zip(*b.kernels.over(piece, pieces(b, n_labels, _FLOPS)))

@@ -112,7 +112,7 @@ class Tacit(MultiLabelEstimator):
     ----------
     levels : {0, 1, 2, 3}, default=3
         The highest level that may be used: ridge, labels for each other, imputation, and a second
-        look at the best labels of a row.
+        look at the best labels of a row. Products of features belong to all of them.
     scaling : {"auto", "none", "unit", "idf", "standard", "fourier"}, default="auto"
         How features are scaled; "auto" chooses: unit length with or without idf where X is sparse,
         standardised or random Fourier features where it is dense. See `tacit.scaling`.
