@@ -65,7 +65,7 @@ class Method(NamedTuple):
 
 
 def methods() -> list[Method]:
-    geneml = lambda **settings: GenEML(max_iter=PASSES, **settings)
+    geneml = lambda **settings: GenEML(max_iter=PASSES, tol=0.0, **settings)
     masked = lambda Y: Y
     return [
         Method("no exposure", geneml(exposure=None), GENEML),

@@ -23,3 +23,14 @@ def test_coefficients_beyond_the_limit_are_refused_with_the_alternative(toy, mon
     with pytest.raises(ValueError, match=r"Ridge's coefficients would lay out 13 × 9.*use LEML"):
         Ridge().fit(X, Y)
     assert np.isfinite(X.data).all()
+
+
+def test_many_features_are_solved_by_conjugate_gradients_to_the_same_scores(
+    toy, device, monkeypatch
+):
+    X, Y, _ = toy
+    exact = Ridge(reg=0.7, device=device).fit(X, Y)
+    monkeypatch.setattr("tacit.labels.DENSE_LIMIT", 13 * 13 - 1)  # coefficients are 13 x 9
+    monkeypatch.setattr("tacit.baselines.ridge.Moments", None)
+    by_steps = Ridge(reg=0.7, device=device).fit(X, Y)
+    assert_allclose(by_steps.model_.W, exact.model_.W, atol=1e-5)

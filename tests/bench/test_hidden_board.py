@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from tacit.baselines import Ridge
-from tacit.bench import missing, real
+from tacit.bench import missing, real, work
 from tacit.bench.board import Board, Skip
 from tacit.bench.contenders import CONTENDERS
 from tacit.bench.work import SETTINGS, prepared
@@ -104,6 +104,13 @@ def test_masks_are_used_where_a_method_can_and_silence_is_no_elsewhere(toy):
     assert CONTENDERS["Ridge"].read(masked).kind == "complete"
     with pytest.raises(Skip, match="Elkan08 cannot use complete labels"):
         missing.measure(cell("Elkan08", "entries", 0.2))
+
+
+def test_more_observed_entries_than_fit_are_one_sentence(toy, monkeypatch):
+    monkeypatch.setattr(work, "MOST_OBSERVED", 500)  # of 240 x 12
+    prepared(cell("LEML", "positives", 0.2))
+    with pytest.raises(Skip, match="6e\\+02 observed entries do not fit in memory"):
+        prepared(cell("LEML", "entries", 0.2))
 
 
 def test_a_method_or_data_set_that_is_not_there_is_one_sentence(toy):

@@ -183,4 +183,4 @@ def test_every_peer_has_the_same_budget_an_exact_version_and_a_worker(peer):
 
 def test_an_unknown_peer_is_named_with_those_that_are_known():
     with pytest.raises(ValueError, match=r"'XGBoost', which is none of scikit-learn Ridge, "):
-        cells(["bibtex"], [0.0], ["XGBoost"], seed=0)
+        cells(["bibtex"], [0.0], ["XGBoost"])

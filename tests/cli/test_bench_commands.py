@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from tacit.bench import missing
+from tacit.bench import missing, peers
 from tacit.cli import app
 from tacit.datasets import write_npz
 from tacit.labels import Labels
@@ -37,6 +37,14 @@ def test_a_cell_is_measured_once_and_kept(run, tmp_path, monkeypatch):
     monkeypatch.setattr(missing, "measure", lambda cell, device: 1 / 0)
     again = run(*MISSING, "--json")
     assert json.loads(again.stdout) == json.loads(first.stdout)
+
+
+def test_peers_are_measured_for_each_seed(run, monkeypatch):
+    monkeypatch.setattr(peers, "measure", lambda cell, limit: {"P@3": float(cell["seed"])})
+    asked = ("--data", "bibtex", "--rate", "0.8", "--peer", "PECOS", "--seeds", "3")
+    found = run("peers", *asked, "--json")
+    assert found.exit_code == 0, found.output
+    assert [row["found"]["P@3"] for row in json.loads(found.stdout)["rows"]] == [0.0, 1.0, 2.0]
 
 
 def test_people_see_a_table_and_the_budget(run):

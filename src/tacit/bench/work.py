@@ -25,6 +25,7 @@ SETTINGS = 4
 """How many settings a model, ours or a peer, may choose from: the tuning budget of the boards."""
 
 HELD_SHARE, HELD_ROWS = 0.2, 10_000  # the smaller of the two is held out
+MOST_OBSERVED = 5e8  # entries whose pattern is laid out: some GiB
 MECHANISMS = {"positives": Positives, "entries": UniformEntries}
 
 
@@ -61,6 +62,9 @@ class Work:
 def prepared(cell: Cell) -> Work:
     """The work of a cell: its data, mechanism, rate and seed."""
     data: Any = loaded(cell["data"])
+    observed = cell["rate"] * np.prod(data.Y.shape, dtype=float)
+    if cell["mechanism"] == "entries" and observed > MOST_OBSERVED:
+        raise Skip(f"{observed:.0e} observed entries do not fit in memory")
     said, hidden = hide(
         data.Y, MECHANISMS[cell["mechanism"]](cell["rate"]), random_state=cell["seed"]
     )

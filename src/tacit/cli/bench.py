@@ -97,13 +97,14 @@ def peers(
     data: Data = None,
     rate: Rates = None,
     peer: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this.")] = None,
+    seeds: Seeds = 1,
     limit: Limit = 3600.0,
     results: Results = FOLDER,
     as_json: AsJson = False,
 ) -> None:
     """Give the same work to other packages, each installed into an environment of its own.
 
-    Example: tacit bench peers --data bibtex --peer omikuji
+    Example: tacit bench peers --data bibtex --peer Omikuji
     """
     from tacit.bench import peers as board
     from tacit.bench.work import SETTINGS
@@ -111,7 +112,7 @@ def peers(
     note(
         f"Each peer, as each of ours, chooses among {SETTINGS} settings, on training rows held out."
     )
-    asked = board.cells(data or board.DATA, rate or board.RATES, peer or tuple(board.PEERS))
+    asked = board.cells(data or board.DATA, rate or board.RATES, peer or tuple(board.PEERS), seeds)
     _tell(_board(results, "peers").fill(asked, partial(board.measure, limit=limit)), board, as_json)
 
 

@@ -127,9 +127,9 @@ def cells(
     data: Iterable[str] = DATA,
     rates: Iterable[float] = RATES,
     peers: Iterable[str] = tuple(PEERS),
-    seed: int = 0,
+    seeds: int = 1,
 ) -> list[Cell]:
-    """One cell for each data set, share of positives hidden, and peer.
+    """One cell for each seed, data set, share of positives hidden, and peer.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def cells(
             raise ValueError(f"peers has {name!r}, which is none of {', '.join(PEERS)}")
     return [
         {"data": name, "mechanism": "positives", "rate": rate, "method": peer, "seed": seed}
-        for name, rate, peer in product(data, rates, peers)
+        for seed, name, rate, peer in product(range(seeds), data, rates, peers)
     ]
 
 
