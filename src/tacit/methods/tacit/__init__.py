@@ -562,7 +562,7 @@ class Tacit(MultiLabelEstimator):
         most = _listed(problem.n_labels)
         numbers = problem.blocks.sum(_stored) * self._n_looked_at(problem.n_features - 1)
         work = most * numbers / max(problem.n_features - 1, 1)
-        why_not = "too many entries" if work > _LOOK_WORK else ""
+        why_not = "too many entries" if work > _LOOK_WORK else _without_numba()
         if self.levels < 3 or not self._worth("second look", why_not):
             return None
         listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
@@ -838,6 +838,15 @@ def _too_many_known(problem: Problem) -> str:
 
 def _long(problem: Problem) -> bool:
     return problem.n_features**2 * problem.n_labels > _LONG_SOLVE
+
+
+def _without_numba() -> str:
+    """Why the second look's regressions cannot be had, if so."""
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        return "it needs Numba, which is not installed"
+    return ""
 
 
 def _products(blocks: Blocks, scaling: Scaling) -> Products:
