@@ -37,6 +37,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit import GenEML
+from tacit.bench.board import Board, Row
 from tacit.bench.papers import geneml as board
 from tacit.bench.papers.protocol import Method
 from tacit.datasets import load
@@ -199,9 +200,10 @@ def plots() -> None:
     part = lambda name: json.loads((RESULTS / f"geneml_paper-{name}.json").read_text())["results"]
     plot_online(part("figure2"))
     plot_exposures(part("exposures"))
+    plot_hidden(Board(RESULTS / "missing.jsonl").rows())
 
 
-BLUE, GREEN, RED = "#1b6ca8", "#3a7d44", "#b5482f"
+BLUE, GREEN, RED, GREY = "#1b6ca8", "#3a7d44", "#b5482f", "#777777"
 
 
 def plot_online(found: dict[str, list[dict]]) -> None:
@@ -250,6 +252,32 @@ def plot_exposures(found: dict[str, dict]) -> None:
     panels[0].set_ylabel("learned exposure μ")
     drawing.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     drawing.savefig(IMAGES / "geneml_exposures.png")
+
+
+def plot_hidden(rows: list[Row]) -> None:
+    """P@3 against the share of positives hidden, of one seed, from `tacit bench missing`."""
+    from matplotlib.figure import Figure
+
+    styles = {
+        "GenEML": ("o-", BLUE), "LEML": ("s-", GREEN), "BR, logistic": ("v-", GREY),
+        "Ridge": ("^-", RED),
+    }  # fmt: skip
+    data = ("bibtex", "delicious", "eurlex57k")
+    drawing = Figure(figsize=(9, 3.6), dpi=200, layout="constrained")
+    for axes, name in zip(drawing.subplots(1, len(data)), data):
+        for method, (style, colour) in styles.items():
+            wanted = {"data": name, "mechanism": "positives", "method": method, "seed": 0}
+            found = sorted(
+                (100 * row["cell"]["rate"], row["found"]["P@3"])
+                for row in rows
+                if "found" in row and wanted.items() <= row["cell"].items()
+            )
+            axes.plot(*zip(*found or [(np.nan, np.nan)]), style, color=colour, label=method)
+        axes.set_title(name, fontsize=11)
+        axes.set(xlabel="positives hidden (%)", ylabel="P@3 on the test rows (%)")
+        tidy(axes)
+    drawing.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    drawing.savefig(IMAGES / "geneml_hidden.png")
 
 
 def tidy(axes: Any, *logarithmic: Any) -> None:
