@@ -5,8 +5,9 @@
 290 users rated 24 coats they chose and 16 drawn for them; a rating of 4 or 5 is a yes. Models see
 the yeses among the chosen coats (positive-only), P(said) = μσ(ψ), and are asked for σ(ψ) on the
 drawn ones, where nobody chose. μ is 1, one a coat, or σ(m_l + xᵀB f_l) of the features of users and
-coats; σ(ψ) has the features of coats in all three ("coats" of the table) or in none. The rows below
-them see the noes too: who was asked is known there.
+coats; σ(ψ) has the features of coats in all three ("coats" of the table) or in none. Below them, μ
+is told: the share of users who rated a coat, or logistic regression of who rated what on the same
+features; ψ still sees the yeses alone. The last rows see the noes too.
 
 Every model has the same 16 settings, of which the one with the largest likelihood of what is said
 by a fifth of the users, held out, is taken; drawn ratings choose nothing (but the range of the grid
@@ -17,13 +18,16 @@ interval of a difference is a bootstrap over users, of the scores averaged over 
 
 For rare labels the likelihood hardly knows μ from σ(ψ), and the prior decides: Beta(5, 1) draws μ_l
 up, the normal prior of covariates draws μ to ½. Beta(5, 5) is there to tell the shape of μ from its
-level. The last line is JSON, also written to `results/coat.json`.
+level, and so is μ that is told, whose level is right both times. The last line is JSON, also
+written to `results/coat.json`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,12 +35,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.special import expit
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import normalize
 
 from tacit import LEML, GenEML
 from tacit.datasets import load
+from tacit.exposure import Covariates
 from tacit.labels import Labels
 from tacit.metrics import auc_per_instance, ndcg_at_k
 
@@ -56,6 +63,52 @@ RESAMPLES = 500
 console = Console(stderr=True)
 
 
+@dataclass(frozen=True)
+class Told(Covariates):
+    """μ = σ(bias_l + xᵀ beta f_l) that is known, and stays."""
+
+    beta: Any
+    bias: Any
+
+    def start(self, like: Any) -> dict[str, Any]:
+        return {"beta": self.beta.astype(like.dtype), "bias": self.bias.astype(like.dtype)}
+
+    def stepped(self, state: dict[str, Any], *rest: Any) -> dict[str, Any]:
+        return state
+
+
+class ToldGenEML(GenEML):
+    """GenEML that is told who rates what; it takes all that `exposure="covariates"` takes."""
+
+    by: str
+
+    def _exposure(self, problem: Any) -> Told:
+        learned = super()._exposure(problem)
+        return Told(learned.features, learned.n_features, learned.reg, *who_rated(self.by))
+
+
+@cache
+def who_rated(by: str) -> tuple[np.ndarray, np.ndarray]:
+    """beta and bias, learned from who rated what: by "coat" or by "covariates"."""
+    data: Any = load("coat")
+    rated = known(data.Y)
+    users, coats = (with_one(X) for X in (normalize(dense(data.X)), dense(data.extra["X_item"])))
+    shape = users.shape[1], coats.shape[1]
+    if by == "coat":
+        return np.zeros(shape), logit(rated.mean(axis=0).clip(1e-3))
+    pairs = np.einsum("ij,kl->ikjl", users, coats).reshape(rated.size, -1)
+    found = LogisticRegression(fit_intercept=False, max_iter=500).fit(pairs, rated.ravel())
+    return found.coef_.reshape(shape), np.zeros(len(coats))
+
+
+def dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def with_one(X: np.ndarray) -> np.ndarray:
+    return np.hstack([X, np.ones((len(X), 1))])
+
+
 class Method(NamedTuple):
     name: str
     model: Any
@@ -67,6 +120,12 @@ class Method(NamedTuple):
 def methods() -> list[Method]:
     geneml = lambda **settings: GenEML(max_iter=PASSES, tol=0.0, **settings)
     masked = lambda Y: Y
+
+    def told(by: str) -> ToldGenEML:
+        model = ToldGenEML(max_iter=PASSES, tol=0.0, exposure="covariates")
+        model.by = by
+        return model
+
     return [
         Method("no exposure", geneml(exposure=None), GENEML),
         Method("μ by coat", geneml(exposure="labels"), GENEML),
@@ -74,6 +133,8 @@ def methods() -> list[Method]:
         Method("μ by coat", geneml(exposure="labels"), GENEML, coats=True),
         Method("μ by coat, Beta(5, 5)", geneml(alpha2=5.0), GENEML, coats=True),
         Method("μ by covariates", geneml(exposure="covariates"), GENEML, coats=True),
+        Method("μ told, by coat", told("coat"), GENEML, coats=True),
+        Method("μ told, by covariates", told("covariates"), GENEML, coats=True),
         Method("noes known", geneml(), GENEML, masked, coats=True),
         Method("noes known, LEML", LEML(loss="logistic", max_iter=PASSES), LEML_, masked),
     ]
@@ -94,10 +155,11 @@ def main() -> None:
         results.append(about | figures | {"settings": [run[1] for run in runs]})
         scores.append(np.mean([run[2] for run in runs], axis=0))
         console.print(results[-1])
-    by_coat, flat, covariates = scores[3:6]
+    by_coat, flat, covariates, told_by_coat, told = scores[3:8]
     differences = {
         "covariates - by coat": difference(data.Y_test, covariates, by_coat),
         "covariates - Beta(5, 5)": difference(data.Y_test, covariates, flat),
+        "covariates - by coat, both told": difference(data.Y_test, told, told_by_coat),
     }
     table = Table(*(name for name in results[0] if name != "settings"))
     for result in results:

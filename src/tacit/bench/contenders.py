@@ -81,21 +81,26 @@ CONTENDERS = {
         _grid(rate=0.3, max_iter=10, reg=0.1)
         + _grid(rate=1.0, max_iter=(10, 30), reg=0.1)
         + _grid(rate=1.0, max_iter=30, reg=0.03),
+        most_entries=1e10,
     ),
     "GenEML": Contender(
         GenEML,
         _grid(rank=(100, 200), reg_u=1.0, reg_v=1.0, reg_w=1.0, max_iter=10)
         + _grid(rank=200, reg_u=1.0, reg_v=3.0, reg_w=3.0, max_iter=10)
         + _grid(rank=200, reg_u=10.0, reg_v=1.0, reg_w=1.0, max_iter=5),
+        most_entries=1e10,
     ),
     "SEM": Contender(
         SEM,
         _grid(rank=(100, 200), instance_weight="label_count", max_iter=30, updates="one-pass")
         + _grid(rank=100, instance_weight="uniform", max_iter=30, updates="one-pass")
         + _grid(rank=100, instance_weight="label_count", max_iter=60, updates="one-pass"),
+        most_entries=1e10,
     ),
     "NNML": Contender(
-        NNML, _grid(rate=(0.003, 0.01, 0.03), max_iter=30) + _grid(rate=0.03, max_iter=10)
+        NNML,
+        _grid(rate=(0.003, 0.01, 0.03), max_iter=30) + _grid(rate=0.03, max_iter=10),
+        most_entries=1e10,
     ),
     "Elkan08": Contender(Elkan08, _grid(reg=(0.1, 0.3, 1.0, 3.0)), most_entries=1e8),
     "CPLST": Contender(
