@@ -387,7 +387,7 @@ def test_online_em_with_one_batch_of_all_rows_is_a_pass_of_the_plain_loop(
     X1, y = with_one(X, model), said.astype(float)
     W, V, mu = start["W"], start["V"], start["mu"][None, :]
     U = X1 @ W
-    for _ in range(online._PAPER_STEPS):
+    for _ in range(online._POLYA_GAMMA_STEPS):
         U = looped_codes(U, X1 @ W, V, mu, y, None, model.reg_u)
     V, p = looped_labels(U, V, mu, y, None, model.reg_v)
     assert_allclose(model.exposures_, m_step(p, model), rtol=1e-8)

@@ -300,7 +300,6 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
     B, V, basis, spectrum, weights = context.coordinates
     rates, xp = context.rates(b), array_namespace(V)
     solve = lambda S, c: S / (c[:, None] * spectrum + 1)
-    intercepts = xp.sum(V - basis, axis=1)
     rtol = float(xp.finfo(V.dtype).eps) ** 0.75  # 6e-6 in float32, 2e-12 in float64
     means = extended(context.reg * (XW @ B), V)
     Z = means if U is XW else extended(context.reg * (U @ B), V)
@@ -329,7 +328,8 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
         scale = weight @ weights
         matvec = lambda D: (weight * (D @ basis.T)) @ basis + D
         precondition = lambda S: solve(S, scale)
-        b_z = (p * (y - 0.5) - weight * intercepts) @ basis + mean
+        intercepts = xp.sum(V - basis, axis=1)
+        b_z = (p * (y - 0.5) - weight * intercepts) @ basis + mean  # Σ (p κ - ω b) v + λ_u Wᵀx
         return cg(
             matvec, b_z, z, rtol=rtol, max_iter=_CG_STEPS, axis=1, precondition=precondition
         ).x

@@ -49,8 +49,8 @@ from tacit.solvers import cg, leverage, shared_curvature
 __all__ = ["Online"]
 
 _PARTS = 4  # of the step of W, which threads share
-_STEPS = 5  # U steps of a batch, which begin at Wᵀx each time; four reach less
-_PAPER_STEPS = 6  # with Pólya–Gamma curvature
+_STEPS = 5  # U steps of a batch, which begin at Wᵀx each time
+_POLYA_GAMMA_STEPS = 6
 _TRUST = 2.0  # times the mean curvature, as in `climb`
 CG_STEPS = 5  # the paper's number
 
@@ -112,8 +112,9 @@ class Online:
         context = Context(state["W"], state["V"], self.exposure, asked, self.priors.u,
                           self.polya_gamma)  # fmt: skip
         together = lambda *steps: b.kernels.over(lambda f: f(), steps)
+        # The coordinates of `raised` are kept by the context; here they cost no time of their own.
         XW, _ = together(lambda: b.project(context.W), lambda: context.coordinates)
-        U = raised(b, XW, XW, context, _PAPER_STEPS if self.polya_gamma else _STEPS)
+        U = raised(b, XW, XW, context, _POLYA_GAMMA_STEPS if self.polya_gamma else _STEPS)
         # The steps of V and W know nothing of each other.
         step_V = lambda: self._step_V(state, b, U, context, gamma, weight, n)
         squares, step_W = self._step_W(state, b, U - XW, n)
@@ -156,6 +157,7 @@ class Online:
         """mean(x²), and what gives the step of W, some features each; D is U - XW."""
         W, size = state["W"], b.Y.shape[0]
         ridge = self.priors.w / self.priors.u
+        # Whoever comes first works it out, beside the step of V; two at once find the same.
         slope = cache(lambda: b.project_t(D) * (n / size) - ridge * W)
         if self.moments is not None:
             if self.inverse is None:
