@@ -1,8 +1,9 @@
 """Many small logistic regressions, one a label, each on sparse rows of its own, in Numba.
 
-For each label, with rows x_i of which it knows some, y_i = ±1 and a constant feature κ,
+For each label, with rows x_i of which it knows some, a constant feature among them, y_i = ±1, what
+is thought of each entry before, f_i, and what it counts, v_i,
 
-    ½‖w‖² + C Σ_i log(1 + exp(-y_i wᵀx_i))  least,
+    ½‖w‖² + C Σ_i v_i log(1 + exp(-y_i (f_i + wᵀx_i)))  least,
 
 by Newton's method: conjugate gradients for each step, halved until the objective falls. LIBLINEAR
 solves the same to the same accuracy, but through scikit-learn a problem costs milliseconds before
@@ -22,13 +23,13 @@ _NEWTON, _CG, _HALVINGS = 30, 50, 20
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
 def regressions(  # type: ignore[no-untyped-def]
-    indptr, indices, data, extra, row, start, yes, C, constant, tol, small, n_features
+    indptr, indices, data, extra, before, weight, row, start, yes, C, tol, small, n_features
 ):
     """Weights of the features beyond `small`, and of `extra` and the constant, for some labels.
 
     Label l knows the rows `row[start[l]:start[l + 1]]` of a CSR matrix, each with one more feature
-    `extra` of its own and its answer `yes`. Returned are features, weights and pointer in CSR, and
-    (2, labels): the weight of `extra`, and that of the constant times the constant.
+    `extra` of its own, f_i in `before`, v_i in `weight` and its answer `yes`. Returned are
+    features, weights and pointer in CSR, and (2, labels): those of `extra` and of the constant.
     """
     n_labels = len(start) - 1
     place = np.full(n_features, -1, np.int32)
@@ -57,14 +58,16 @@ def regressions(  # type: ignore[no-untyped-def]
                 column[k], value[k] = place[f], data[j]
                 k += 1
             at[i + 1] = k
-        w = _solved(at, column, value, extra[first:last], yes[first:last], C, constant, tol, width)
+        cost = C * weight[first:last]
+        known = extra[first:last], before[first:last], yes[first:last]
+        w = _solved(at, column, value, *known, cost, tol, width)
         for f in range(width):
             place[own[f]] = -1
             if abs(w[f]) > small:
                 features[filled], weights[filled] = own[f], w[f]
                 filled += 1
         pointer[label + 1] = filled
-        trust[0, label], trust[1, label] = w[width], constant * w[width + 1]
+        trust[0, label], trust[1, label] = w[width], w[width + 1]
     return features[:filled].copy(), weights[:filled].copy(), pointer, trust
 
 
@@ -77,20 +80,20 @@ def _stored(indptr, row):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _solved(at, column, value, extra, yes, C, constant, tol, width):  # type: ignore[no-untyped-def]
+def _solved(at, column, value, extra, before, yes, cost, tol, width):  # type: ignore[no-untyped-def]
     n = len(extra)
     w, step, g = np.zeros(width + 2), np.empty(width + 2), np.empty(width + 2)
-    z, moved, slope, curvature = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
+    z, moved, slope, curvature = before.copy(), np.empty(n), np.empty(n), np.empty(n)
     r, p, Hp = np.empty(width + 2), np.empty(width + 2), np.empty(width + 2)
-    objective, first = n * C * np.log(2.0), -1.0
+    objective, first = _log_loss(z, yes, cost), -1.0
     rarer = min(np.sum(yes), n - np.sum(yes))
     tol *= max(rarer, 1) / n  # as LIBLINEAR: few answers of one kind move the gradient little
     for _ in range(_NEWTON):
         for i in range(n):
             s = 1 / (1 + np.exp(-z[i]))
-            slope[i] = C * (s - 1 if yes[i] else s)
-            curvature[i] = C * max(s * (1 - s), 1e-12)
-        _adjoint(at, column, value, extra, constant, slope, g)
+            slope[i] = cost[i] * (s - 1 if yes[i] else s)
+            curvature[i] = cost[i] * max(s * (1 - s), 1e-12)
+        _adjoint(at, column, value, extra, slope, g)
         g += w
         size = np.sqrt(g @ g)
         first = size if first < 0 else first
@@ -104,9 +107,9 @@ def _solved(at, column, value, extra, yes, C, constant, tol, width):  # type: ig
         for _ in range(_CG):
             if rr <= 0.01 * size * size:
                 break
-            _product(at, column, value, extra, constant, p, moved)
+            _product(at, column, value, extra, p, moved)
             moved *= curvature
-            _adjoint(at, column, value, extra, constant, moved, Hp)
+            _adjoint(at, column, value, extra, moved, Hp)
             Hp += p
             alpha = rr / (p @ Hp)
             step += alpha * p
@@ -115,14 +118,11 @@ def _solved(at, column, value, extra, yes, C, constant, tol, width):  # type: ig
             p *= new / rr
             p += r
             rr = new
-        _product(at, column, value, extra, constant, step, moved)
+        _product(at, column, value, extra, step, moved)
         length, fell = 1.0, g @ step
         for _ in range(_HALVINGS):
             found = 0.5 * ((w + length * step) @ (w + length * step))
-            for i in range(n):
-                f = z[i] + length * moved[i]
-                f = -f if yes[i] else f
-                found += C * (max(f, 0.0) + np.log1p(np.exp(-abs(f))))
+            found += _log_loss(z + length * moved, yes, cost)
             if found <= objective + 1e-4 * length * fell:
                 break
             length *= 0.5
@@ -133,22 +133,31 @@ def _solved(at, column, value, extra, yes, C, constant, tol, width):  # type: ig
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _product(at, column, value, extra, constant, w, out):  # type: ignore[no-untyped-def]
+def _log_loss(z, yes, cost):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(len(z)):
+        f = -z[i] if yes[i] else z[i]
+        total += cost[i] * (max(f, 0.0) + np.log1p(np.exp(-abs(f))))
+    return total
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _product(at, column, value, extra, w, out):  # type: ignore[no-untyped-def]
     a, b = w[len(w) - 2], w[len(w) - 1]
     for i in range(len(out)):
-        total = a * extra[i] + b * constant
+        total = a * extra[i] + b
         for e in range(at[i], at[i + 1]):
             total += value[e] * w[column[e]]
         out[i] = total
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _adjoint(at, column, value, extra, constant, u, out):  # type: ignore[no-untyped-def]
+def _adjoint(at, column, value, extra, u, out):  # type: ignore[no-untyped-def]
     out[:] = 0
     a, b = 0.0, 0.0
     for i in range(len(u)):
         a += extra[i] * u[i]
-        b += constant * u[i]
+        b += u[i]
         for e in range(at[i], at[i + 1]):
             out[column[e]] += value[e] * u[i]
     out[len(out) - 2], out[len(out) - 1] = a, b

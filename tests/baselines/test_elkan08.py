@@ -113,6 +113,12 @@ def test_where_classes_do_not_overlap_c_and_the_truth_are_recovered(variant):
     assert not plain.predict(X).toarray()[:, 0].any()
 
 
+@pytest.mark.parametrize("x", [[1.0, 2.0], [0.3, -0.7], [-5.0, 0.1]])
+def test_a_single_row_is_refused_in_one_sentence_however_it_would_be_rounded(x):
+    with pytest.raises(ValueError, match="at least 2 are needed; got n_samples = 1; give more"):
+        Elkan08(holdout=0.5, random_state=0).fit(np.array([x]), np.array([[1, 0]]))
+
+
 def test_no_label_said_among_the_held_out_rows_is_refused_in_one_sentence(toy):
     X, Y, _ = toy
     held = held_out(normalize(X.toarray()))

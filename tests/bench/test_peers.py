@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -184,3 +185,25 @@ def test_every_peer_has_the_same_budget_an_exact_version_and_a_worker(peer):
 def test_an_unknown_peer_is_named_with_those_that_are_known():
     with pytest.raises(ValueError, match=r"'XGBoost', which is none of scikit-learn Ridge, "):
         cells(["bibtex"], [0.0], ["XGBoost"])
+
+
+def test_omikuji_learns_from_rows_with_a_label_and_a_feature(monkeypatch):
+    """Its reader stops at a line without features, and its trees at one without labels."""
+    X = sp.csr_matrix(np.eye(4, dtype=np.float32)[[0, 1, 2, 3, 0]])
+    X.data[3:] = 0
+    X.eliminate_zeros()
+    Y = sp.csr_matrix(np.array([[1, 0], [0, 0], [0, 1], [1, 1], [0, 1]], np.int8))
+    lines = []
+
+    class Model:
+        default_hyper_param = staticmethod(SimpleNamespace)
+        init_prediction_thread_pool = staticmethod(lambda threads: None)
+
+        @classmethod
+        def train_on_data(cls, path, wanted, n_threads):
+            lines.extend(Path(path).read_text().splitlines())
+            return cls()
+
+    monkeypatch.setitem(sys.modules, "omikuji", SimpleNamespace(Model=Model))
+    worker.omikuji(X, Y, threads=1, beam_size=10, linear_c=1.0)
+    assert lines == ["2 4 2", "0 0:1", "1 2:1"]

@@ -648,7 +648,7 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
     known[:20] = Y[:20] = 0
     labels = Labels.masked(Y * known, known) if kind == "masked" else Labels.positive_only(Y)
     model = Tacit(cv=3)
-    problem = model._problem(*model._rows(X, labels))
+    problem = model._problem(*model._rows(sp.csr_array(X), labels))
     W = problem.backend.asarray(np.random.default_rng(1).standard_normal((7, 7)))
     rows = problem.blocks.sum(_shortlists, Seen(W), 3)
     assert_array_equal(rows.heard, np.arange(60) >= 20)
@@ -658,6 +658,13 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
     if kind == "masked":
         assert np.take_along_axis(known, place, axis=1)[place >= 0].all()
         assert_array_equal((place >= 0).sum(axis=1), np.minimum(known.sum(axis=1), 3))
+    # Where each feature stands by itself, what was said beyond is there too.
+    assert len(rows.beyond.row) == 0
+    by_feature = problem.backend.sparse(sp.csr_array(problem.backend.to_numpy(W)))
+    rough = problem.blocks.sum(_shortlists, Seen(by_feature), 3)
+    assert_array_equal(rough.top.indices, place)
+    assert rough.beyond.said.sum() + rough.said.sum() == labels.positives.nnz
+    assert (~rough.beyond.said).any()
 
 
 def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypatch):
@@ -690,13 +697,15 @@ def test_a_second_look_stays_with_the_model_that_is_saved(monkeypatch, tmp_path)
     same_after_loading(model, X, Labels.complete(Y), tmp_path)
 
 
-@pytest.mark.parametrize("better", ["with idf", "without idf"])
-def test_a_second_look_leaves_idf_out_where_it_ranks_better_so(monkeypatch, tmp_path, better):
+@pytest.mark.parametrize("presence", [False, True])
+def test_a_second_look_counts_presence_alone_where_it_ranks_better_so(
+    monkeypatch, tmp_path, presence
+):
     judged = tacit.methods.tacit._judged
 
-    def told(rows, others, n_labels, idf, step):
-        gained, look, after = judged(rows, others, n_labels, idf, step)
-        liked = (idf is None) == (better == "with idf")
+    def told(rows, others, n_labels, form, step):
+        gained, look, after = judged(rows, others, n_labels, form, step)
+        liked = form == presence
         return gained + 1e6 * liked, look, after + liked
 
     monkeypatch.setattr(tacit.methods.tacit, "_judged", told)
@@ -707,14 +716,15 @@ def test_a_second_look_leaves_idf_out_where_it_ranks_better_so(monkeypatch, tmp_
     Y = (X @ rng.standard_normal((9, 12)) > 0.3).astype(int)
     model = Tacit(scaling="idf", cv=3).fit(X, Labels.complete(Y))
     step = next(s for s in model.report_.steps if s.level == "second look")
-    assert ("without idf" in step.choice) == model.look_without_idf_ == (better == "without idf")
+    assert ("presence of features" in step.choice) == model.look_presence_ == presence
     look, top = model._look, model.top_k(X, 12)
-    rows = normalize(X) if better == "without idf" else normalize(X.multiply(model.weight_))
-    scaled = sp.hstack([normalize(X.multiply(model.weight_)), np.ones((300, 1))]).toarray()
-    S = scaled @ model.model_.W
+    scaled = normalize(X.multiply(model.weight_))
+    n = np.maximum(X.count_nonzero(axis=1), 1)[:, None]
+    rows = (X != 0) / n**0.25 if presence else scaled
+    S = sp.hstack([scaled, np.ones((300, 1))]).toarray() @ model.model_.W
     order = np.argsort(-S, axis=1)
     first = TopK(order, np.take_along_axis(S, order, axis=1))
-    wanted = replace(look, idf=None).ranked(sp.csr_array(rows), first, 6)
+    wanted = replace(look, presence=False).ranked(sp.csr_array(rows), first, 6)
     assert_allclose(top.scores, wanted.scores, atol=1e-6)
     scores = model.decision_function(X)
     assert_allclose(np.take_along_axis(scores, wanted.indices, axis=1), wanted.scores, atol=1e-6)
@@ -914,10 +924,10 @@ def words(n=400, d=60, n_labels=20):
     return X, (X @ rng.standard_normal((d, n_labels)) > 0.8).astype(int)
 
 
-def test_without_room_each_feature_stands_by_itself(roomless, monkeypatch, tmp_path):
+def test_without_room_each_feature_stands_by_itself(roomless, device, monkeypatch, tmp_path):
     monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
     X, Y = words()
-    model = Tacit(random_state=0).fit(X, Labels.positive_only(Y))
+    model = Tacit(random_state=0, device=device).fit(X, Labels.positive_only(Y))
     first, *_ = model.report_.steps
     assert first.level == "each feature by itself"
     reg = min(

@@ -169,6 +169,11 @@ class Elkan08(MultiLabelEstimator):
         return _OfLogarithm()
 
     def _fit(self, problem: Problem) -> LowRank:
+        if problem.n_samples < 2:  # by (4) it may be held out or not: rounding would decide
+            raise ValueError(
+                "Elkan08: some rows are held out, so that at least 2 are needed; got "
+                "n_samples = 1; give more rows"
+            )
         shape = (problem.n_features, problem.n_labels)
         check_dense(shape, "Elkan08's coefficients", "GenEML")
         groups = label_groups(problem.n_samples, problem.n_labels)

@@ -64,7 +64,7 @@ CONTENDERS = {
     "Popularity": Contender(Popularity),
     "Ridge": Contender(Ridge, _grid(reg=(0.3, 1.0, 3.0, 10.0))),
     "BR, logistic": Contender(
-        BinaryRelevance, _grid(loss="logistic", reg=(0.1, 0.3, 1.0, 3.0)), most_entries=1e8
+        BinaryRelevance, _grid(loss="logistic", reg=(0.1, 0.3, 1.0, 3.0)), most_entries=3e8
     ),
     "LEML": Contender(
         LEML,
@@ -102,7 +102,7 @@ CONTENDERS = {
         _grid(rate=(0.003, 0.01, 0.03), max_iter=30) + _grid(rate=0.03, max_iter=10),
         most_entries=1e10,
     ),
-    "Elkan08": Contender(Elkan08, _grid(reg=(0.1, 0.3, 1.0, 3.0)), most_entries=1e8),
+    "Elkan08": Contender(Elkan08, _grid(reg=(0.1, 0.3, 1.0, 3.0)), most_entries=3e8),
     "CPLST": Contender(
         LabelSpaceReduction, _grid(codec="cplst", rank=200, reg=(0.3, 1.0, 3.0, 10.0))
     ),

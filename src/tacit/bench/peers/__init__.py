@@ -95,8 +95,8 @@ PEERS = {
                 for k in (2, 100)
                 for C in (1.0, 0.3)
             ),
-            "three label trees; rows without a label are dropped; the fit includes writing the "
-            "file it learns from",
+            "three label trees; rows without a label or a feature are dropped; the fit includes "
+            "writing the file it learns from",
         ),
         Peer(
             "irspack",

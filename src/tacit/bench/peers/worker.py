@@ -116,6 +116,8 @@ def omikuji(
     for name, value in settings.items():
         setattr(wanted, name, value)
     X, Y = labelled(X, Y)
+    described = np.flatnonzero(np.diff(X.indptr))  # a line without features stops its reader
+    X, Y = X[described], Y[described]
     with tempfile.TemporaryDirectory() as folder:  # it learns from a file, and from nothing else
         path = Path(folder, "train.txt")
         with path.open("wb") as file:

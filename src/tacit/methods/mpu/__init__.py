@@ -86,12 +86,12 @@ class MPU(MultiLabelEstimator):
         See above.
     reg : float, default=0.1
         λ of (2).
-    rate : float, default=0.3
+    rate : float, default=1.0
         AdaGrad's ρ.
     batch_size : int or None, default=None
         Rows of a mini-batch, but no more than a fold has. None: about 100 batches a pass, of 512 to
         8,192 rows; larger ones are cheaper, by their rare features.
-    max_iter : int, default=10
+    max_iter : int, default=30
         Passes of a training: all of them (sgd), or at most (newton).
     tol : float, default=1e-4
         Newton's method stops once a pass lowers J by no more than `tol` times its value.
@@ -186,9 +186,9 @@ class MPU(MultiLabelEstimator):
         estimator: Literal["e1", "e2", "e3"] = "e1",
         solver: Literal["sgd", "newton"] = "sgd",
         reg: float = 0.1,
-        rate: float = 0.3,
+        rate: float = 1.0,
         batch_size: int | None = None,
-        max_iter: int = 10,
+        max_iter: int = 30,
         tol: float = 1e-4,
         cv: int = 5,
         top: int | None = 10,

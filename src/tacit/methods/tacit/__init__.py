@@ -38,7 +38,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from tacit.backends import Array, Sparse, get_backend
+from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, label_counts
 from tacit.base import Completion, Facts, MultiLabelEstimator, Problem, checked_k, shared_checks
 from tacit.blocks import Blocks
@@ -74,7 +74,7 @@ from tacit.models import LowRank
 from tacit.moments import Products
 from tacit.params import an_int, one_of
 from tacit.scaling import Scaling, choices
-from tacit.second_look import SecondLook, Shortlists, rows_of
+from tacit.second_look import Beyond, SecondLook, Shortlists, rows_of
 
 __all__ = ["Tacit"]
 
@@ -89,7 +89,8 @@ _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _WORTH = 1.01  # a gain of level 0's weights below this is not worth what later levels lose by it
 _LINKS = (10.0, 100.0, 1000.0)
-_SHORTLIST, _LONG_LIST = 30, 200  # labels at least and at most: a hundredth of all
+_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a hundredth of all
+_DRAWN = 10  # labels of a row beyond its shortlist, where the first model is rough
 _LOOKED = (0.1, 0.3, 1.0, 3.0, 10.0)  # its C
 _SHARES = (1.0, 0.5)
 _LOOK_WORK = 1e9  # numbers of X, once for each label of a row's shortlist
@@ -152,7 +153,7 @@ class Tacit(MultiLabelEstimator):
     """
 
     _kinds = ("positive-only", "complete", "masked")
-    _learned = ("exposure_", "look_share_", "look_without_idf_")
+    _learned = ("exposure_", "look_share_", "look_presence_")
     _arrays = {
         "calibration_": (2, "*"),
         "completion_": (2, "*"),
@@ -232,10 +233,12 @@ class Tacit(MultiLabelEstimator):
         return self._fit_by_gradients(problem)
 
     def _full_rank(self, n_features: int, n_labels: int) -> bool:
-        """Whether there is room for weights of all features and labels, and for finding them."""
-        room = get_backend(self.device).room()
-        most = DENSE_LIMIT if room is None else room // 100  # bytes: ten such, and as much again
-        return n_features * n_labels <= most
+        """Whether weights of all features and labels are worth their room.
+
+        A GPU may have room for more, a billion on yso_finna_en. But each feature by itself ranks
+        as well there, with four million, once the second look learns beyond the shortlists.
+        """
+        return n_features * n_labels <= DENSE_LIMIT
 
     def _working_set(self, known: Facts) -> int:
         if self._full_rank(known.n_features, known.n_labels):
@@ -555,8 +558,8 @@ class Tacit(MultiLabelEstimator):
     ) -> SecondLook | None:
         """Kept if it ranks the first part of the rows better, having learned from the others.
 
-        C, and whether features are to keep their idf, are chosen on one such part; others are asked
-        for until the answer is clear.
+        C, and whether only the presence of features counts, are chosen on one such part; others are
+        asked for until the answer is clear.
         """
         self._set_look(None, problem)
         most = _listed(problem.n_labels)
@@ -569,12 +572,12 @@ class Tacit(MultiLabelEstimator):
         before, won = np.empty(0), np.empty((len(_SHARES), 0))
         looks: list[SecondLook] = []
         first = _LOOKED.index(1.0)
-        forms = [None] if self._idf is None else [None, self._idf]
+        forms = [False, True] if self.scaling_ in ("none", "unit", "idf") else [False]
         for parts in apart:
             judged, *others = listed(parts)
             ways = [
-                lru_cache(1)(partial(_judged, judged, others, problem.n_labels, idf))
-                for idf in forms
+                lru_cache(1)(partial(_judged, judged, others, problem.n_labels, presence))
+                for presence in forms
             ]
             if not looks:
                 at = max(ways, key=lambda way: way(first)[0])
@@ -591,7 +594,7 @@ class Tacit(MultiLabelEstimator):
                 break
         C, share, gained = _LOOKED[step], _SHARES[best], won[best]
         kept = bool(gained.sum() > 0)
-        choice = f"C = {C:g}" + ("" if forms[0] is None else ", without idf")
+        choice = f"C = {C:g}" + (", presence of features" if forms[0] else "")
         choice += "" if share == 1 else f", {share:.0%} of it"
         if kept:
             look = _learned(listed(held), problem.n_labels, forms[0], C)
@@ -632,10 +635,6 @@ class Tacit(MultiLabelEstimator):
         parts = self.weight_, self.shift_, self.draws_, self.phase_, self.directions_
         return Scaling(self.scaling_, *parts)(block)
 
-    @property
-    def _idf(self) -> np.ndarray | None:
-        return self.weight_ if self.scaling_ == "idf" else None
-
     def _latent(self, block: Block) -> Array:
         return self.model_.codes(self._scaled(block))
 
@@ -650,7 +649,7 @@ class Tacit(MultiLabelEstimator):
         self.look_weights_, self.look_features_, self.look_pointer_ = arrays[:3]
         self.look_trust_, self.look_pooled_ = arrays[3:]
         self.look_share_ = 0.0 if look is None else look.share
-        self.look_without_idf_ = look is not None and look.idf is not None
+        self.look_presence_ = look is not None and look.presence
 
     @property
     def _look(self) -> SecondLook | None:
@@ -659,8 +658,8 @@ class Tacit(MultiLabelEstimator):
         shape = len(self.classes_), self._n_looked_at(self.n_features_in_)
         Z = (self.look_weights_, self.look_features_, self.look_pointer_)
         trust, pooled = np.asarray(self.look_trust_), np.asarray(self.look_pooled_)
-        idf = self._idf if self.look_without_idf_ else None
-        return SecondLook(sp.csr_array(Z, shape=shape), trust, pooled, self.look_share_, idf)
+        weights = sp.csr_array(Z, shape=shape)
+        return SecondLook(weights, trust, pooled, self.look_share_, bool(self.look_presence_))
 
     def _scores(self, block: Block) -> np.ndarray:
         scores, look = super()._scores(block), self._look
@@ -791,15 +790,15 @@ def _climb(
     return best, step
 
 
-def _learned(rows: list[Shortlists], n_labels: int, idf: np.ndarray | None, C: float) -> SecondLook:
-    return SecondLook.fit(Shortlists.of(rows), n_labels, C, idf)
+def _learned(rows: list[Shortlists], n_labels: int, presence: bool, C: float) -> SecondLook:
+    return SecondLook.fit(Shortlists.of(rows), n_labels, C, presence)
 
 
 def _judged(
-    rows: Shortlists, others: list[Shortlists], n_labels: int, idf: np.ndarray | None, step: int
+    rows: Shortlists, others: list[Shortlists], n_labels: int, presence: bool, step: int
 ) -> tuple[float, SecondLook, np.ndarray]:
     """A look learned from the others: its gain by the best share of it; it; each share's gains."""
-    look = _learned(others, n_labels, idf, _LOOKED[step])
+    look = _learned(others, n_labels, presence, _LOOKED[step])
     after = np.stack([gains_of(said) for said in rows.reordered(look, _SHARES)])
     return float(after.sum(axis=1).max()), look, after
 
@@ -890,13 +889,17 @@ def _entries(b: Block, seen: Seen, most: int) -> tuple[_Flat, _Flat]:
 
 def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
     """The best labels of each row, of those that are known where not all are."""
-    parts, heard = [], ~b.kernels.to_numpy(says_nothing(b))
+    parts: list[Shortlists] = []
+    heard = ~b.kernels.to_numpy(says_nothing(b))
+    rough = isinstance(seen.W, Sparse)  # each feature by itself
     for part, S in scored(b, seen):
         top = b.kernels.top_k(S, None, most, None)
         indices = np.where(np.isfinite(top.scores), top.indices, -1)
         own, heard = np.split(heard, [len(indices)])
-        said = contains(part.Y.scipy(), indices)
-        parts.append(Shortlists(rows_of(part.X), TopK(indices, top.scores), said, own))
+        Y = part.Y.scipy()
+        beyond = Beyond.drawn(S, Y, indices, _DRAWN, len(parts)) if rough else Beyond.none()
+        top, said = TopK(indices, top.scores), contains(Y, indices)
+        parts.append(Shortlists(rows_of(part.X), top, said, own, beyond))
     return Shortlists.of(parts)
 
 
