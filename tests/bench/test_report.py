@@ -243,6 +243,19 @@ def test_a_line_is_drawn_where_there_is_more_than_one_rate(write):
     assert "other, 50% of the positives hidden" in page
 
 
+def test_in_colour_is_who_is_most_often_the_best_of_its_side_however_many_works_it_has(write):
+    rates = (0.0, 0.2, 0.5)
+    everywhere = [work(name, 35.0, rate=rate) for name in ("x", "y", "z") for rate in rates]
+    best = [work(f"best {i}", 40.0, rate=rates[i]) for i in range(3)]
+    page = report(
+        write(missing=[work("Tacit", 50.0, rate=rate) for rate in rates], peers=everywhere + best)
+    )
+    chart = page[page.index("toy: P@3 (%)") :].partition("</svg>")[0]
+    named = set(re.findall(r"<text[^>]*>([^<]+)</text>", chart))
+    assert {"Tacit", "best 0", "best 1", "best 2"} <= named
+    assert named.isdisjoint({"x", "y", "z"})
+
+
 def test_each_way_of_hiding_is_told_of_only_where_it_was_measured(write):
     told = {"positives": "positive training labels hidden", "entries": "Entries observed at random"}
     for way, other in [("positives", "entries"), ("entries", "positives")]:
