@@ -43,7 +43,7 @@ from sklearn.preprocessing import normalize
 
 from tacit import LEML, GenEML
 from tacit.datasets import load
-from tacit.exposure import Covariates
+from tacit.engines.exposure import Covariates
 from tacit.labels import Labels
 from tacit.metrics import auc_per_instance, ndcg_at_k
 

@@ -29,14 +29,14 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from tacit import LEML, GenEML
-from tacit.base import Problem
+from tacit.basics.numerics import eta
 from tacit.datasets import load
-from tacit.exposure import PerLabel
+from tacit.engines.exposure import PerLabel
+from tacit.engines.moments import Moments
+from tacit.estimators import Problem
 from tacit.methods.geneml.em import INTERCEPT_REG, STEPS, Context, Priors, folded_codes
 from tacit.methods.geneml.online import Online
 from tacit.metrics import recall_at_k
-from tacit.moments import Moments
-from tacit.numerics import eta
 
 RANK, BATCH, U_STEPS = 100, 1024, 6
 ALPHA1, ALPHA2 = 5.0, 1.0
@@ -70,7 +70,7 @@ def update(name: str) -> dict:
         for curvature in ("polya-gamma", "shared")
     }  # fmt: skip
     loop = Loop(start, moments.xx, n)
-    X, Y = as_scipy(rows), np.asarray(rows.kernels.dense(rows.Y, all_of(rows), float))
+    X, Y = as_scipy(rows), np.asarray(rows.backend.dense(rows.Y, all_of(rows), float))
     loop_s = best(lambda: loop.update(X, Y, loop.state), 2)
     theirs = loop.update(X, Y, loop.state)
     found: dict = {"loop s": round(loop_s, 4)}
@@ -201,7 +201,7 @@ def objective(problem: Problem, state: dict) -> float:
     for b in problem.blocks.parts:
         U = folded_codes(b, context, 30).astype(np.float64)
         F = np.hstack([U, np.ones((len(U), 1))]) @ V.T
-        Y = b.kernels.dense(b.Y, all_of(b), float) > 0
+        Y = b.backend.dense(b.Y, all_of(b), float) > 0
         total -= np.sum(np.where(Y, np.log(mu * expit(F)), np.log1p(-mu * expit(F))))
         total += 0.5 * np.sum((U - b.project(state["W"])) ** 2)
     return float(total - np.sum((ALPHA1 - 1) * np.log(mu)))

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tacit import LEML, MPU, SEM, FaIE, GenEML, Labels
-from tacit.losses import Logistic
+from tacit.engines.losses import Logistic
 
 WIKIPEDIA = dict(n=881_805, d=366_932, n_labels=213_707, words=147, said=7)
 SHAPES = {

@@ -136,7 +136,7 @@ def pass_seconds(model: MPU, X: Any, Y: Labels) -> float:
     from tacit.methods.mpu import Trainer
 
     problem = model._problem(*model._rows(X, Y))
-    rows = model._dealt(problem)
+    rows = model._folded_batches(problem)
     c = np.full((1, N_LABELS), 0.5, np.float32)
     training = Trainer(model, problem, rows, c)()
     state, times = training.start(), []

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tacit import LEML, Labels, load
-from tacit.files import read_arrays
+from tacit.basics.files import read_arrays
 
 
 def main() -> None:

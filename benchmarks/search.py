@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit.backends.numpy import NumpyBackend
-from tacit.search import LabelIndex
+from tacit.engines.index import LabelIndex
 
 RANK, ROWS, ALONE, K = 100, 1_000, 100, 5
 COLUMNS = [

@@ -22,7 +22,7 @@ from tacit import LEML, Labels
 from tacit.backends import get_backend
 from tacit.backends.block import Placement, place
 from tacit.blocks import MemoryBlocks, Rows
-from tacit.moments import Products
+from tacit.engines.moments import Products
 
 SHAPE = dict(n=88_181, d=366_932, n_labels=213_707)
 

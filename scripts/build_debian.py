@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.files import replacing
+from tacit.basics.files import replacing
 
 OUT = Path(__file__).parents[1] / "src" / "tacit" / "datasets" / "debian.npz"
 

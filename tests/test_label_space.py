@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tacit
-from tacit import FaIE, Labels, moments
+from tacit import FaIE, Labels
 from tacit.baselines import LabelSpaceReduction
+from tacit.engines import moments
 from tacit.label_space import path as path_module
 
 CODECS = ["plst", "cplst", "cs", "cssp", "bmad", "rembed"]
@@ -50,7 +51,7 @@ def learnt(model, X, Y):
 
 
 def encoded(block, code):
-    return [block.kernels.to_numpy(code.encode(block))]
+    return [block.backend.to_numpy(code.encode(block))]
 
 
 # ---- codes, ridge and decoding

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from tacit import LEML, KernelFeatures, Labels, load, save
 from tacit.baselines import Popularity, Ridge
-from tacit.files import FORMAT, read_arrays, write_arrays
+from tacit.basics.files import FORMAT, read_arrays, write_arrays
 from tacit.saved import read_extra
 from tacit.testing import problem
 

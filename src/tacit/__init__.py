@@ -5,8 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tacit.basics import moved
+
 if TYPE_CHECKING:
-    from tacit.kernels import KernelFeatures as KernelFeatures
+    from tacit.features.kernel_features import KernelFeatures as KernelFeatures
     from tacit.labels import Labels as Labels
     from tacit.labels import TopK as TopK
     from tacit.methods import LEML as LEML
@@ -24,7 +26,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "FaIE": "tacit.methods",
     "GenEML": "tacit.methods",
-    "KernelFeatures": "tacit.kernels",
+    "KernelFeatures": "tacit.features.kernel_features",
     "LEML": "tacit.methods",
     "MPU": "tacit.methods",
     "SEM": "tacit.methods",
@@ -47,6 +49,9 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:

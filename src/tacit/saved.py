@@ -18,9 +18,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
 from tacit import baselines, methods
-from tacit.base import MultiLabelEstimator
-from tacit.files import read_arrays, write_arrays
-from tacit.kernels import KernelFeatures
+from tacit.basics.files import read_arrays, write_arrays
+from tacit.estimators import MultiLabelEstimator
+from tacit.features.kernel_features import KernelFeatures
 
 __all__ = ["METHODS", "load", "read_extra", "save"]
 

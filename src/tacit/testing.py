@@ -23,8 +23,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import tacit.saved
-from tacit.base import Completion
 from tacit.blocks import MemoryBlocks, Rows, write_shards
+from tacit.estimators import Completion
 from tacit.labels import Labels
 
 __all__ = ["CHECKS", "problem"]

@@ -117,6 +117,6 @@ def test_over_keeps_the_order_of_the_items_and_hands_on_errors(backend, monkeypa
             started.wait()  # only side by side do the first two get past each other
         return i * i
 
-    assert backend.over(work, range(7)) == [i * i for i in range(7)]
+    assert backend.parallel_map(work, range(7)) == [i * i for i in range(7)]
     with pytest.raises(ZeroDivisionError):
-        backend.over(lambda i: 1 / i, [2, 1, 0])
+        backend.parallel_map(lambda i: 1 / i, [2, 1, 0])

@@ -8,8 +8,8 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from tacit.baselines import BinaryRelevance, Ridge
+from tacit.engines.losses import LOSSES
 from tacit.labels import DENSE_LIMIT, Labels
-from tacit.losses import LOSSES
 
 REG = 0.3
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -91,9 +91,9 @@ def test_labels_in_one_group_or_in_many_get_the_same_coefficients(
 ):
     X, labels = masked if kind == "masked" else (toy[0], Labels.complete(toy[1]))
     together = tight(loss).fit(X, labels)
-    monkeypatch.setattr("tacit.models.columns._GROUP_SCORES", 4 * X.shape[0] + 1)
+    monkeypatch.setattr("tacit.engines.labelwise._GROUP_SCORES", 4 * X.shape[0] + 1)
     groups = []
-    monkeypatch.setattr("tacit.models.columns.Columns.__init__", _noting(groups))
+    monkeypatch.setattr("tacit.engines.labelwise.LabelwiseMap.__init__", _noting(groups))
     apart = tight(loss).fit(X, labels)
     if not (loss == "squared" and kind == "complete"):
         assert set(groups) == {(0, 4), (4, 8), (8, 9)}
@@ -102,9 +102,9 @@ def test_labels_in_one_group_or_in_many_get_the_same_coefficients(
 
 
 def _noting(groups):
-    from tacit.models.columns import Columns
+    from tacit.engines.labelwise import LabelwiseMap
 
-    init = Columns.__init__
+    init = LabelwiseMap.__init__
 
     def noting(self, block, labels):
         groups.append((labels.start, labels.stop))

@@ -8,8 +8,8 @@ from sklearn.preprocessing import normalize
 
 import tacit.saved
 from tacit.baselines import NNML, Ridge
+from tacit.engines.network import Network
 from tacit.labels import Labels
-from tacit.networks import Network
 
 RATE, EPSILON = 0.05, 1e-8
 

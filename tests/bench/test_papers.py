@@ -23,7 +23,7 @@ from tacit.bench.papers.ranks import Ranks, along_path, held_out
 from tacit.bench.papers.splits import Trial
 from tacit.datasets import store
 from tacit.datasets.npz import write_npz
-from tacit.kernels import KernelFeatures
+from tacit.features.kernel_features import KernelFeatures
 from tacit.labels import Labels
 from tacit.metrics import macro_f1, precision_at_k
 

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from tacit.base import Completion
 from tacit.baselines import Ridge
 from tacit.cli.trial import CHECKABLE, FIRST, GUESSES, PLACES, result, suggestions, trial
 from tacit.datasets.debian import load_debian
+from tacit.estimators import Completion
 from tacit.labels import Labels, TopK
 
 command = import_module("tacit.cli.demo")  # the module, even where the package exports the function

@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 import tacit
 from tacit.backends.block import Placement, place
 from tacit.baselines import LabelSpaceReduction
-from tacit.codecs import BMaD, Training
+from tacit.codecs import BMaD, CodecData
 from tacit.labels import Labels
 
 
@@ -39,7 +39,7 @@ def asso(Y, tau, rank):
 def training(X, Y, backend, blocks_of, where="three blocks"):
     blocks = blocks_of(X, Labels.complete(Y), where)
     placed = blocks.map(place, Placement(backend, "float64", None, False))
-    return Training(
+    return CodecData(
         placed, X.shape[1], Y.shape[1],
         centred=False, backend=backend, dtype=np.dtype("float64"), rng=np.random.RandomState(0),
     )  # fmt: skip

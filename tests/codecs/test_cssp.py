@@ -6,8 +6,8 @@ from sklearn.linear_model import Ridge
 import tacit
 from tacit.backends import get_backend
 from tacit.baselines import LabelSpaceReduction
-from tacit.codecs import CSSP, Training
-from tacit.moments import Moments
+from tacit.codecs import CSSP, CodecData
+from tacit.engines.moments import Moments
 
 RNG = np.random.default_rng(0)
 Y = (RNG.random((40, 6)) < [0.9, 0.5, 0.4, 0.3, 0.2, 0.1]).astype(float)
@@ -22,7 +22,7 @@ def learnt(Y, rank, *, centred=False, seed=0, backend=None):
     to = backend.asarray
     sums = Moments(n, to(np.ones(1)), to(Y.sum(0)), to(np.ones((1, 1)) * n), to(Y.sum(0)[None]),
                    to(Y.T @ Y))  # fmt: skip
-    training = Training(
+    training = CodecData(
         None, 1, n_labels, centred=centred, backend=backend, dtype=np.dtype("float64"),
         rng=np.random.RandomState(seed), sums=sums,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from sklearn.linear_model import Ridge
 
 import tacit
 from tacit.baselines import LabelSpaceReduction
-from tacit.moments import Moments
+from tacit.engines.moments import Moments
 
 K, REG = 5, 0.5
 
@@ -64,7 +64,7 @@ def test_all_the_space_is_a_ridge_regression_each(topics, device):
 def test_where_the_gram_of_the_features_is_too_large_nobody_forms_it(topics, device, monkeypatch):
     X, Y = topics
     exact = fitted(X, Y, device=device).decision_function(X)
-    monkeypatch.setattr("tacit.codecs.training.DENSE_LIMIT", 40**2 - 1)
+    monkeypatch.setattr("tacit.codecs.codec_data.DENSE_LIMIT", 40**2 - 1)
     monkeypatch.setattr(Moments, "of", None)
     assert_allclose(fitted(X, Y, device=device).decision_function(X), exact, atol=1e-3)
 

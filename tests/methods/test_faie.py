@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from tacit import LEML, FaIE, KernelFeatures, Labels
 from tacit.baselines import LabelSpaceReduction
-from tacit.codecs import faie, training
+from tacit.codecs import codec_data, faie
 
 VARIANTS = ["faie", "linear", "p-linear", "op", "r"]
 
@@ -85,7 +85,7 @@ def learnt(model, X, Y):
 
 
 def encoded(block, code):
-    return [block.kernels.to_numpy(code.encode(block))]
+    return [block.backend.to_numpy(code.encode(block))]
 
 
 # ---- the problem, and the route from the Gram triple
@@ -106,9 +106,10 @@ def test_predictions_are_those_of_the_n_by_n_eigenproblem(device, alpha, reg, ra
 def test_predictions_are_the_same_where_the_matrix_is_only_multiplied_by(
     alpha, centred, monkeypatch
 ):
-    taken, solve = [], training.leading_eigenpairs
+    taken, solve = [], codec_data.leading_eigenpairs
     monkeypatch.setattr(faie, "_LAID_OUT", 0)
-    monkeypatch.setattr(training, "leading_eigenpairs", lambda T, k: taken.append(T) or solve(T, k))
+    counted = lambda T, k: taken.append(T) or solve(T, k)
+    monkeypatch.setattr(codec_data, "leading_eigenpairs", counted)
     X, Y, fresh = data()
     model = plain(alpha=alpha, reg=0.3, fit_intercept=centred).fit(X, Y)
     wanted = by_definition(model, X, Y, fresh)
@@ -144,7 +145,7 @@ def small_limit(monkeypatch):
 
     def lower(limit=12**2):
         monkeypatch.setattr("tacit.labels.DENSE_LIMIT", limit)
-        monkeypatch.setattr("tacit.codecs.training.DENSE_LIMIT", limit)
+        monkeypatch.setattr("tacit.codecs.codec_data.DENSE_LIMIT", limit)
 
     return lower
 
@@ -200,7 +201,7 @@ def test_codes_by_rows_can_be_encoded_for_any_regressor(device, centred, small_l
 def test_few_rows_of_very_many_features_and_labels_fit_and_stay_sparse():
     rng = np.random.default_rng(0)
     n, d, n_labels = 60, 40_000, 20_000
-    assert max(d, n_labels) ** 2 > training.DENSE_LIMIT
+    assert max(d, n_labels) ** 2 > codec_data.DENSE_LIMIT
     X = sp.random_array((n, d), density=0.001, rng=rng, format="csr")
     Y = sp.random_array((n, n_labels), density=0.001, rng=rng, format="csr") > 0
     model = plain(3, alpha=2.0, reg=0.3)
@@ -472,7 +473,7 @@ def test_signs_and_rotations_of_eigenvectors_do_not_matter(seed, variant, angle)
         return w[::-1][:k], V[:, ::-1][:, :k] @ turn
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "leading_eigenpairs", turned)
+        patch.setattr(codec_data, "leading_eigenpairs", turned)
         assert_allclose(model.fit(X, Y).decision_function(fresh), wanted, atol=1e-7)
 
 

@@ -10,13 +10,13 @@ from sklearn.metrics import roc_auc_score
 import tacit
 from tacit import LEML, GenEML, Labels
 from tacit.backends import block, get_backend
+from tacit.basics.files import read_arrays, write_arrays
 from tacit.blocks import Rows
-from tacit.files import read_arrays, write_arrays
+from tacit.engines.solvers import cg
 from tacit.methods.geneml import em as em_module
 from tacit.methods.geneml import online
 from tacit.metrics import precision_at_k
 from tacit.missing import Exposure, hide
-from tacit.solvers import cg
 
 CURVATURES = ["shared", "polya-gamma"]
 EMBEDDINGS = ["free", "tied"]

@@ -10,10 +10,10 @@ from sklearn import linear_model
 
 from tacit import LEML, Labels
 from tacit.baselines import Ridge
+from tacit.engines.moments import Moments
 from tacit.methods.leml import curvature, masked
 from tacit.methods.leml.squared import ClosedForm
 from tacit.models import LowRank
-from tacit.moments import Moments
 
 EXACT = dict(cg_tol=1e-13, cg_max_iter=500)
 PLAIN = dict(normalize=None, fit_intercept=False, random_state=0)

@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import tacit
-from tacit import LEML, Labels, moments
+from tacit import LEML, Labels
 from tacit.blocks import MemoryBlocks, Rows
+from tacit.engines import moments
 from tacit.methods.leml import path as path_module
 from tacit.methods.leml.path import Path, Point
 from tacit.methods.leml.squared import CompleteSquared

@@ -16,8 +16,8 @@ from tacit import MPU, Labels
 from tacit.backends import get_backend
 from tacit.backends.block import Placement, place
 from tacit.backends.numpy import NumpyBackend
+from tacit.basics.files import read_arrays, write_arrays
 from tacit.blocks import Rows, write_shards
-from tacit.files import read_arrays, write_arrays
 from tacit.methods import mpu
 from tacit.methods.mpu.descent import Descent, feature_counts
 from tacit.metrics import best_threshold
@@ -43,13 +43,13 @@ def loss_of(W, X, said, c, reg=0.1):
 
 def caught(monkeypatch):
     """What every level sees beside the features, as it is set: a list of {batch: predictions}."""
-    found, set_beside = [], mpu.Dealt.set_beside
+    found, set_beside = [], mpu.FoldedBatches.set_beside
 
     def catch(self, predicted):
         found.append(predicted)
         return set_beside(self, predicted)
 
-    monkeypatch.setattr(mpu.Dealt, "set_beside", catch)
+    monkeypatch.setattr(mpu.FoldedBatches, "set_beside", catch)
     return found
 
 
@@ -156,22 +156,22 @@ def test_where_c_comes_in_what_was_rarely_said_stays_as_likely_to_be_said():
     W, c = rng.standard_normal((6, 4)) * 0.3, np.array([[0.05, 0.2, 0.5, 1.0]])
     W[2] = -11
     fake = lambda **of: mpu.Trainer(SimpleNamespace(**of), SimpleNamespace(n_features=3), None, c)
-    louder = fake(fit_intercept=True)._louder(W)
+    louder = fake(fit_intercept=True)._shift_intercept_by_log_c(W)
     assert_allclose(c * expit(X @ louder), expit(X @ W), rtol=0.1)
     assert_array_equal(np.delete(louder, 2, axis=0), np.delete(W, 2, axis=0))
-    assert_array_equal(fake(fit_intercept=False)._louder(W), W)
+    assert_array_equal(fake(fit_intercept=False)._shift_intercept_by_log_c(W), W)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_c_comes_in_once_a_training_after_plain_logistic_regression(monkeypatch, solver):
     X, _, said, _ = problem()
-    met, louder = [], mpu.Trainer._louder
+    met, louder = [], mpu.Trainer._shift_intercept_by_log_c
 
     def note(self, W):
         met.append(np.array(W))
         return louder(self, W)
 
-    monkeypatch.setattr(mpu.Trainer, "_louder", note)
+    monkeypatch.setattr(mpu.Trainer, "_shift_intercept_by_log_c", note)
     options = dict(levels=1, solver=solver, tol=0, random_state=0)
     MPU(c=0.3, max_iter=6, **options).fit(X, said)
     plain = MPU(c=1.0, max_iter=2 if solver == "sgd" else 1, **options).fit(X, said)
@@ -218,7 +218,7 @@ def test_elkan_and_notos_estimate_is_the_mean_of_g_over_the_held_out_said(by):
     X, _, said, _ = problem(n=500)
     model = MPU(1, c=by, cv=5, **EXACT).fit(X, said)
     plain = MPU(1, c=1.0, cv=5, **EXACT)
-    dealt = np.random.RandomState(0).randint(2**31)  # of `_dealt`
+    dealt = np.random.RandomState(0).randint(2**31)  # of `_folded_batches`
     order = _order(500, 100, dealt)
     held = order[:100]
     rest = np.setdiff1d(np.arange(500), held)

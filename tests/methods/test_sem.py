@@ -12,9 +12,9 @@ from sklearn.preprocessing import normalize
 
 import tacit
 from tacit import Labels
+from tacit.basics.files import read_arrays, write_arrays
 from tacit.blocks import Rows
 from tacit.blocks.rows import rows_of_fold
-from tacit.files import read_arrays, write_arrays
 from tacit.methods.sem import SEM
 from tacit.metrics import ndcg_at_k
 

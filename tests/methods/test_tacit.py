@@ -19,6 +19,7 @@ from tacit import LEML, Labels, Tacit, load
 from tacit.backends import Sparse
 from tacit.backends.block import Placement, pieces, place
 from tacit.blocks import Rows
+from tacit.features.scaling import Scaling
 from tacit.labels import TopK
 from tacit.methods.tacit import _KNOWN, _WORTH, Clock, _clear, _climb, _shortlists
 from tacit.methods.tacit.levels import (
@@ -29,14 +30,13 @@ from tacit.methods.tacit.levels import (
     UNSAID,
     Fold,
     Folds,
-    Seen,
+    HeldOutModel,
     Solution,
+    ease_links,
     gain_of_completion,
-    linked,
     ridge_in_labels,
 )
 from tacit.metrics import auc_per_label, precision_at_k
-from tacit.scaling import Scaling
 
 REG = LADDER[5]
 UNSAID_LEVEL = "less weight to what is unsaid"
@@ -256,7 +256,7 @@ def test_less_weight_to_what_is_unsaid_is_a_step_of_weighted_least_squares(kind,
         assert_allclose(folds.back(got.W), weighed(a), atol=1e-7)
         for k in range(3):
             assert_allclose(folds.back(got.without[k]), weighed(a, k), atol=1e-7)
-            for j, W in zip(np.delete(np.arange(3), k), got.apart(k), strict=True):
+            for j, W in zip(np.delete(np.arange(3), k), got.nested_folds(k), strict=True):
                 assert_allclose(folds.back(W), weighed(a, k, j), atol=1e-7)
 
 
@@ -461,7 +461,7 @@ def test_level_1_is_ridge_in_labels_of_scores_by_models_that_have_not_seen_the_r
             wanted = by_formula(parts, REG, P, (k,)) @ stack(beta, (k,))
             assert_allclose(folds.back(got.without[k]), wanted, atol=1e-8)
         for k in K:  # nothing of fold k goes in
-            for j, W in zip(np.delete(K, k), got.apart(k), strict=True):
+            for j, W in zip(np.delete(K, k), got.nested_folds(k), strict=True):
                 wanted = by_formula(parts, REG, P, (k, j)) @ stack(beta, (k,))
                 assert_allclose(folds.back(W), wanted, atol=1e-8)
 
@@ -501,7 +501,7 @@ def test_level_2_is_ridge_of_labels_filled_in_one_by_one(kind, power):
         assert_allclose(folds.back(got.without[k]), filled(folds.back(W), (k,)), atol=1e-8)
     for k in range(len(parts)):
         others = np.delete(np.arange(len(parts)), k)
-        for j, W in zip(others, got.apart(k), strict=True):
+        for j, W in zip(others, got.nested_folds(k), strict=True):
             wanted = filled(by_formula(parts, REG, P, (k, j)), (k, j))
             assert_allclose(folds.back(W), wanted, atol=1e-8)
 
@@ -604,8 +604,10 @@ def test_a_second_look_is_judged_on_fold_after_fold_until_the_answer_is_clear(
     asked = []
 
     class Watched(Tacit):
-        def _settle(self, problem, held, apart):
-            super()._settle(problem, held, (asked.append(1) or parts for parts in apart))
+        def _calibrate_and_rerank(self, problem, held, nested_folds):
+            super()._calibrate_and_rerank(
+                problem, held, (asked.append(1) or parts for parts in nested_folds)
+            )
 
     X, Y = steep(200)
     model = Watched(scaling="standard", cv=4).fit(X, Labels.complete(Y))
@@ -650,8 +652,8 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
     model = Tacit(cv=3)
     problem = model._problem(*model._rows(sp.csr_array(X), labels))
     W = problem.backend.asarray(np.random.default_rng(1).standard_normal((7, 7)))
-    rows = problem.blocks.sum(_shortlists, Seen(W), 3)
-    assert_array_equal(rows.heard, np.arange(60) >= 20)
+    rows = problem.blocks.sum(_shortlists, HeldOutModel(W), 3)
+    assert_array_equal(rows.says_something, np.arange(60) >= 20)
     place = rows.top.indices
     said = np.take_along_axis(Y * known if kind == "masked" else Y, np.maximum(place, 0), axis=1)
     assert_array_equal(rows.said, said * (place >= 0))
@@ -661,7 +663,7 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
     # Where each feature stands by itself, what was said beyond is there too.
     assert len(rows.beyond.row) == 0
     by_feature = problem.backend.sparse(sp.csr_array(problem.backend.to_numpy(W)))
-    rough = problem.blocks.sum(_shortlists, Seen(by_feature), 3)
+    rough = problem.blocks.sum(_shortlists, HeldOutModel(by_feature), 3)
     assert_array_equal(rough.top.indices, place)
     assert rough.beyond.said.sum() + rough.said.sum() == labels.positives.nnz
     assert (~rough.beyond.said).any()
@@ -799,7 +801,7 @@ def test_where_a_no_was_said_the_exposure_is_one(kind):
 
 def test_links_are_per_label_ridge_on_the_other_labels():
     Y = (np.random.default_rng(0).random((40, 6)) < 0.4).astype(float)
-    A = linked(Y.T @ Y, 3.0)
+    A = ease_links(Y.T @ Y, 3.0)
     assert_array_equal(np.diag(A), 0)
     for j in range(6):
         others = np.arange(6) != j
@@ -814,7 +816,7 @@ def test_completion_is_judged_by_the_asked_half_beside_the_known_half(backend, l
     block = place(rows, Placement(backend, "float64", None, True))
     rng = np.random.default_rng(1)
     W, A = rng.standard_normal((7, 25)), rng.standard_normal((25, 25))
-    seen = Seen(backend.asarray(W), links=backend.asarray(A) if links else None)
+    seen = HeldOutModel(backend.asarray(W), links=backend.asarray(A) if links else None)
     total, n = gain_of_completion(block, seen)
     rng, wanted, start = np.random.default_rng(0), 0.0, 0
     for piece in pieces(block, 25):
@@ -876,12 +878,12 @@ def test_models_have_not_seen_the_rows_they_are_asked_about(monkeypatch, exact):
     kept = []
 
     class Watched(Tacit):
-        def _settle(self, problem, held, apart):
-            kept.append((held, [list(parts) for parts in apart]))
-            super()._settle(problem, held, iter(kept[0][1]))
+        def _calibrate_and_rerank(self, problem, held, nested_folds):
+            kept.append((held, [list(parts) for parts in nested_folds]))
+            super()._calibrate_and_rerank(problem, held, iter(kept[0][1]))
 
     model = Watched(scaling="standard", cv=3).fit(X, Y)
-    held, apart = kept[0]
+    held, nested_folds = kept[0]
     rows = [[laid_out(part) for part in blocks.parts] for blocks, _ in held]
     rows = [[np.vstack(arrays) for arrays in list(zip(*fold))[:2]] for fold in rows]
 
@@ -889,10 +891,10 @@ def test_models_have_not_seen_the_rows_they_are_asked_about(monkeypatch, exact):
         X, Y = (np.vstack([f[i] for k, f in enumerate(rows) if k not in without]) for i in (0, 1))
         return np.linalg.solve(X.T @ X + chosen_reg(model) * np.eye(X.shape[1]), X.T @ Y)
 
-    for k, parts in enumerate(apart):
+    for k, parts in enumerate(nested_folds):
         for j, (blocks, _) in zip([k, *np.delete(np.arange(3), k)], parts, strict=True):
             assert_array_equal(np.vstack([laid_out(b)[0] for b in blocks.parts]), rows[j][0])
-    for k, (judged, *others) in enumerate(apart):
+    for k, (judged, *others) in enumerate(nested_folds):
         for _, seen in (held[k], judged):
             assert_allclose(seen.W, ridge(k), atol=1e-8)
         for j, (_, seen) in zip(np.delete(np.arange(3), k), others, strict=True):
@@ -951,14 +953,14 @@ def test_models_of_single_features_have_not_seen_the_rows_they_are_asked_about(r
     held_out = []
 
     class Watched(Tacit):
-        def _settle(self, problem, held, apart):
-            held_out.extend([held, [list(parts) for parts in apart]])
+        def _calibrate_and_rerank(self, problem, held, nested_folds):
+            held_out.extend([held, [list(parts) for parts in nested_folds]])
             self._set_look(None, problem)
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         Watched(cv=3, random_state=0).fit(X, Labels.positive_only(Y))
-    held, apart = held_out
+    held, nested_folds = held_out
     rows = [part.sum(laid_out) for part, _ in held]
     pattern = lambda seen: seen.W.scipy().toarray()[:-1] != 0
     met = lambda *which: (
@@ -966,7 +968,7 @@ def test_models_of_single_features_have_not_seen_the_rows_they_are_asked_about(r
     )
     for k, (_, seen) in enumerate(held):
         assert_array_equal(pattern(seen), met(*(j for j in range(3) if j != k)) > 0)
-    for k, parts in enumerate(apart):
+    for k, parts in enumerate(nested_folds):
         assert_array_equal(pattern(parts[0][1]), pattern(held[k][1]))
         for j, (_, seen) in zip([j for j in range(3) if j != k], parts[1:], strict=True):
             [left] = set(range(3)) - {j, k}

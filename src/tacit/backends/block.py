@@ -58,7 +58,7 @@ class Block:
     Y: Sparse
     omega: Any
     y: Array
-    kernels: Backend
+    backend: Backend
     more: tuple = ()
 
     def features(self) -> list[tuple[Any, slice]]:
@@ -86,7 +86,7 @@ class Block:
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         """These rows in random order, `size` at a time, taken where they are."""
-        order = self.kernels.asarray(rng.permutation(self.Y.shape[0]))
+        order = self.backend.asarray(rng.permutation(self.Y.shape[0]))
         for start in range(0, len(order), size):
             yield self.rows(order[start : start + size])
 
@@ -107,7 +107,7 @@ class Block:
         mine, theirs = ((b.X, *b.more) for b in (self, other))
         each = range(len(mine))
         above = {
-            (i, j): self.kernels.cross(mine[i], theirs[j]) for j in each for i in each[: j + 1]
+            (i, j): self.backend.cross(mine[i], theirs[j]) for j in each for i in each[: j + 1]
         }
         if not self.more:
             return above[0, 0]
@@ -118,21 +118,21 @@ class Block:
     def project(self, W: Array) -> Array:
         """[X, more] W; W may be sparse."""
         some = lambda rows: W.some(rows) if isinstance(W, Sparse) else W[rows]
-        products = (self.kernels.spmm(part, some(rows)) for part, rows in self.features())
+        products = (self.backend.spmm(part, some(rows)) for part, rows in self.features())
         return reduce(add, products)
 
     def project_t(self, B: Array) -> Array:
         """[X, more]ᵀ B, the adjoint of `project`."""
-        products = [self.kernels.spmm_t(part, B) for part, _ in self.features()]
+        products = [self.backend.spmm_t(part, B) for part, _ in self.features()]
         return products[0] if len(products) == 1 else array_namespace(B).concat(products)
 
 
 def label_counts(b: Block) -> Array:
     """How often each label was said, in float64."""
-    like = b.kernels.asarray([[1.0]])
+    like = b.backend.asarray([[1.0]])
     xp = array_namespace(like)
     ones = xp.ones((b.Y.shape[0], 1), dtype=xp.float64, device=like.device)
-    return b.kernels.spmm_t(b.Y, ones)[:, 0]
+    return b.backend.spmm_t(b.Y, ones)[:, 0]
 
 
 def pieces(b: Block, n_labels: int, flops: int = 1) -> list[slice]:
@@ -141,8 +141,8 @@ def pieces(b: Block, n_labels: int, flops: int = 1) -> list[slice]:
     `flops` is how many times more there is to do for an entry than its score.
     """
     n = b.Y.shape[0]
-    most = max(1, min(b.kernels.pieces, n * n_labels * flops // _LEAST))
-    size = max(1, min(b.kernels.chunk // max(1, n_labels), -(-n // most)))
+    most = max(1, min(b.backend.pieces, n * n_labels * flops // _LEAST))
+    size = max(1, min(b.backend.chunk // max(1, n_labels), -(-n // most)))
     starts = range(0, max(1, n), size)  # at least one: a block may be empty
     return [slice(start, min(start + size, n)) for start in starts]
 
@@ -161,7 +161,7 @@ def place(rows: Rows, placement: Placement) -> Block:
         Y=backend.sparse(labels.positives, pattern=True),
         omega=omega,
         y=y,
-        kernels=backend,
+        backend=backend,
     )
 
 

@@ -1,4 +1,4 @@
-"""The CPU backend: BLAS for dense products, Numba (`tacit.backends.kernels`) for sparse ones.
+"""The CPU backend: BLAS for dense products, Numba (`tacit.backends.compiled`) for sparse ones.
 
 SciPy's sparse products run on one core with generic instructions; these run on all cores with the
 machine's own. Numba is imported on the first sparse product, not before.
@@ -132,9 +132,9 @@ class NumpyBackend:
         solve = lambda part: np.linalg.solve(G[part], B[part][..., None])[..., 0]
         cuts = np.linspace(0, len(G), _threads() + 1).astype(int)
         parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
-        return np.concatenate(self.over(solve, parts or [slice(None)]))
+        return np.concatenate(self.parallel_map(solve, parts or [slice(None)]))
 
-    def over(self, f: Callable, items: Sequence) -> list:
+    def parallel_map(self, f: Callable, items: Sequence) -> list:
         # Each thread of ours takes items, with one thread for BLAS and one for Numba. Theirs would
         # spin for milliseconds after each call and keep the cores from the work between the calls.
         # A single item may share its own items out; those of many have a thread each already.
@@ -247,7 +247,7 @@ class NumpyBackend:
                 decay[part], rate, ADAGRAD_EPSILON,
             )  # fmt: skip
 
-        self.over(step, [slice(a, b) for a, b in pairwise(cuts)])
+        self.parallel_map(step, [slice(a, b) for a, b in pairwise(cuts)])
 
     def top_k(
         self, A: np.ndarray, B: np.ndarray | None, k: int, skip: Sparse | None = None
@@ -326,13 +326,13 @@ os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process has non
 @cache
 def _kernels() -> ModuleType:
     try:
-        from tacit.backends import kernels
+        from tacit.backends import compiled
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             'device="cpu" needs Numba, which is not installed; pip install numba, or use '
             'device="torch" if PyTorch is there'
         ) from None
-    return kernels
+    return compiled
 
 
 def _cuts(indptr: np.ndarray) -> np.ndarray:

@@ -28,18 +28,18 @@ class Sparse:
     indptr: Any
     indices: Any
     data: Any
-    kernels: Any
+    backend: Any
     order: Any = None
 
     @cached_property
     def transposed(self) -> Sparse:
         """The transpose in CSR. A product with it gathers rows, where one with Sᵀ would scatter."""
-        return self.kernels.transpose(self)
+        return self.backend.transpose(self)
 
     @cached_property
     def plan(self) -> Any:
         """How the backend shares out products with this matrix, where it plans them."""
-        return self.kernels.plan(self)
+        return self.backend.plan(self)
 
     @cached_property
     def occupied(self) -> tuple[Any, Sparse]:
@@ -79,7 +79,7 @@ class Sparse:
 
     def scipy(self) -> sp.csr_array:
         """The same in SciPy; a pattern is True on its entries."""
-        numbers = self.kernels.to_numpy
+        numbers = self.backend.to_numpy
         data = np.ones(self.nnz, bool) if self.data is None else numbers(self.data)
         return sp.csr_array((data, numbers(self.indices), numbers(self.indptr)), shape=self.shape)
 

@@ -152,7 +152,7 @@ class TorchBackend:
     def solve_spd(self, G: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
         return torch.cholesky_solve(B[..., None], torch.linalg.cholesky(G))[..., 0]
 
-    def over(self, f: Callable, items: Sequence) -> list:
+    def parallel_map(self, f: Callable, items: Sequence) -> list:
         return [f(item) for item in items]
 
     def packed_grams(self, A: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -9,12 +9,12 @@ solved many at a time, since a product of X with a matrix serves all its columns
 - squared loss, complete labels: Z = (XᵀX + λI)⁻¹XᵀY, one factorisation for all labels;
 - squared loss, masked labels: conjugate gradients on S ↦ Xᵀ P_Ω(X S) + λS, each label with its own
   step sizes;
-- logistic and squared hinge: trust-region Newton (`tacit.solvers.tron`), each label with its own
-  region and verdict.
+- logistic and squared hinge: trust-region Newton (`tacit.engines.solvers.tron`), each label with
+  its own region and verdict.
 
-The last two are `tacit.models.columns`. For the last there is also MM: the curvature is bounded by
-that of one matrix for all labels, c XᵀX + λI, so one factorisation serves every step. On bibtex its
-steps had to be accelerated (Nesterov, restarted by label) to arrive at all, and then took about
+The last two are `tacit.engines.labelwise`. For the last there is also MM: the curvature is bounded
+by that of one matrix for all labels, c XᵀX + λI, so one factorisation serves every step. On bibtex
+its steps had to be accelerated (Nesterov, restarted by label) to arrive at all, and then took about
 twice as long as Newton's to a relative gap of 1e-5 (as long, to 1e-3). Newton's need nothing of
 size n_features² and do not care whether labels are masked.
 """
@@ -27,15 +27,15 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
-from tacit.fitting import State
+from tacit.basics.numerics import inner
+from tacit.basics.params import a_float, an_int, one_of
+from tacit.engines.descend import State
+from tacit.engines.labelwise import label_groups, newton_pass
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.moments import Moments
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
-from tacit.losses import LOSSES, Loss
 from tacit.models import LowRank
-from tacit.models.columns import label_groups, newton_pass
-from tacit.moments import Moments
-from tacit.numerics import inner
-from tacit.params import a_float, an_int, one_of
 
 __all__ = ["BinaryRelevance"]
 

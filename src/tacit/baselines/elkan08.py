@@ -28,7 +28,7 @@ square of xᵀr,
 so that neither the order of rows nor how they are cut into blocks matters, and copies of a row stay
 together.
 
-**Cost**: two logistic regressions, O(nnz(X) L + n L) a product; see `tacit.models.columns`.
+**Cost**: two logistic regressions, O(nnz(X) L + n L) a product; see `tacit.engines.labelwise`.
 
 e₁ tends to c E[P(y | x) | y = 1], which is below c wherever the classes overlap.
 
@@ -49,16 +49,16 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block, pieces
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
+from tacit.basics.numerics import sigmoid, softplus
+from tacit.basics.params import a_float, an_int, one_of
 from tacit.blocks import Blocks
-from tacit.fitting import State, settled
+from tacit.engines.descend import State, settled
+from tacit.engines.labelwise import label_groups, newton_pass
+from tacit.engines.losses import LOSSES, Probability
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
-from tacit.losses import LOSSES, Probability
 from tacit.missing import HeldOut
 from tacit.models import LowRank
-from tacit.models.columns import label_groups, newton_pass
-from tacit.numerics import sigmoid, softplus
-from tacit.params import a_float, an_int, one_of
 
 __all__ = ["Elkan08"]
 
@@ -212,7 +212,7 @@ class Elkan08(MultiLabelEstimator):
         logarithm = -softplus(-super()._codes(block))
         if self.variant == "weighted":
             return logarithm
-        c = block.kernels.asarray(self.c_)
+        c = block.backend.asarray(self.c_)
         return logarithm - array_namespace(c).log(c)
 
 
@@ -253,7 +253,7 @@ def _without(part: tuple[Block, Array]) -> Block:
 def _said_where_held(part: tuple[Block, Array], Z: Array) -> HeldOut:
     """What (2) needs of the rows in H."""
     b, held = part
-    numbers = b.kernels.to_numpy
+    numbers = b.backend.to_numpy
     Y, kept, sums = b.Y.scipy(), numbers(held)[:, 0], []
     for rows in pieces(b, Z.shape[1]):
         g = numbers(sigmoid(b.some(rows).project(Z)))

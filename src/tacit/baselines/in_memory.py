@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from tacit.backends import Sparse
 from tacit.backends.block import Block
-from tacit.base import Problem
+from tacit.estimators import Problem
 
 __all__ = ["rows_in_memory"]
 
@@ -24,5 +24,5 @@ def rows_in_memory(problem: Problem) -> tuple[sp.csr_array, np.ndarray]:
 def _listed(b: Block) -> list[tuple[Any, np.ndarray]]:
     """A list of one: lists add to longer ones."""
     X = b.X.scipy() if isinstance(b.X, Sparse) else b.X
-    said = b.kernels.dense(b.Y, slice(0, b.Y.shape[0]), bool)
+    said = b.backend.dense(b.Y, slice(0, b.Y.shape[0]), bool)
     return [(sp.csr_array(X), said)]

@@ -40,14 +40,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from tacit.backends import Array
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.baselines.in_memory import rows_in_memory
-from tacit.fitting import State
+from tacit.basics.numerics import sigmoid
+from tacit.basics.params import a_float, an_int
+from tacit.engines.descend import State
+from tacit.engines.losses import Probability
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
-from tacit.losses import Probability
 from tacit.models import LowRank
-from tacit.numerics import sigmoid
-from tacit.params import a_float, an_int
 
 __all__ = ["M3L"]
 
@@ -144,7 +144,7 @@ class M3L(MultiLabelEstimator):
         return _OfMargin()
 
     def _fit(self, problem: Problem) -> LowRank:
-        from tacit.baselines.m3l_kernels import ascend  # Numba takes its time to import
+        from tacit.baselines.m3l_ascent import ascend  # Numba takes its time to import
 
         n, d, n_labels = problem.n_samples, problem.n_features, problem.n_labels
         check_dense((d, n_labels), "M3L's coefficients", "LEML")

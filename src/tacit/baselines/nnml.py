@@ -10,8 +10,8 @@ complete labels is a no. Units are silent at random while it learns (`dropout`),
 which is all that keeps it from learning the rows by heart. There is no ranking in (1): the paper's
 point is that cross-entropy, label by label, ranks better than a loss over pairs of labels.
 
-**Fitting**: AdaGrad on mini-batches, W, V and b from one pass (`tacit.networks`), with b at each
-label's log-odds to begin with. **Cost** of a pass: O(nnz(X) rank + n L rank), masked or not.
+**Fitting**: AdaGrad on mini-batches, W, V and b from one pass (`tacit.engines.network`), with b at
+each label's log-odds to begin with. **Cost** of a pass: O(nnz(X) rank + n L rank), masked or not.
 
 The paper learns a threshold for each row from its scores; here `predict` has `threshold` and `k`.
 
@@ -28,12 +28,12 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block, label_counts
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
-from tacit.fitting import State
-from tacit.losses import LOSSES, Loss
+from tacit.basics.params import a_float, an_int
+from tacit.engines.descend import State
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.network import Network
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
-from tacit.networks import Network
-from tacit.params import a_float, an_int
 
 __all__ = ["NNML"]
 
@@ -184,4 +184,4 @@ def _counts(b: Block) -> tuple[Array, Array]:
     yes = label_counts(b)
     ones = array_namespace(yes).ones((b.Y.shape[0], 1), dtype=yes.dtype, device=yes.device)
     n_rows = array_namespace(yes).full_like(yes, b.Y.shape[0])
-    return yes, n_rows if b.omega is None else b.kernels.spmm_t(b.omega, ones)[:, 0]
+    return yes, n_rows if b.omega is None else b.backend.spmm_t(b.omega, ones)[:, 0]

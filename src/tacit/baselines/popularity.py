@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.backends.block import Block
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
-from tacit.losses import LOSSES, Loss
+from tacit.engines.losses import LOSSES, Loss
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
 
 __all__ = ["Popularity"]
@@ -57,8 +57,8 @@ class Popularity(MultiLabelEstimator):
 
 def _counts(b: Block) -> tuple[np.ndarray, np.ndarray]:
     ones = np.ones((b.Y.shape[0], 1))
-    yes = b.kernels.spmm_t(b.Y, ones)[:, 0]
+    yes = b.backend.spmm_t(b.Y, ones)[:, 0]
     said = (
-        np.full_like(yes, len(ones)) if b.omega is None else b.kernels.spmm_t(b.omega, ones)[:, 0]
+        np.full_like(yes, len(ones)) if b.omega is None else b.backend.spmm_t(b.omega, ones)[:, 0]
     )
     return yes, said

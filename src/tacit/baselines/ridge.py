@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Literal
 
 from tacit import labels
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
-from tacit.losses import LOSSES, Loss
+from tacit.basics.params import a_float
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.moments import Moments, Products
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
-from tacit.moments import Moments, Products
-from tacit.params import a_float
 
 __all__ = ["Ridge"]
 

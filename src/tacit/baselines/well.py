@@ -41,14 +41,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
 from tacit.baselines.in_memory import rows_in_memory
-from tacit.fitting import State
+from tacit.basics.params import a_float, an_int
+from tacit.engines.descend import State
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.solvers import cg
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
-from tacit.losses import LOSSES, Loss
 from tacit.models import LowRank
-from tacit.params import a_float, an_int
-from tacit.solvers import cg
 
 __all__ = ["WELL"]
 

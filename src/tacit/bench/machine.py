@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from tacit.backends.numpy import NumpyBackend
-from tacit.solvers import cholesky
+from tacit.engines.solvers import cholesky
 
 __all__ = ["KERNELS", "Work", "copying", "kernel", "multiplying", "quickest", "rates"]
 
@@ -63,7 +63,7 @@ def copying(n_bytes: int = 2**28) -> Work:
     parts = [slice(a, b) for a, b in pairwise(cuts)]
 
     def run() -> None:
-        NumpyBackend().over(lambda part: np.copyto(target[part], source[part]), parts)
+        NumpyBackend().parallel_map(lambda part: np.copyto(target[part], source[part]), parts)
 
     return Work(run, 2 * n_bytes, "GB/s")
 

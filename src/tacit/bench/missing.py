@@ -16,10 +16,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tacit.base import Completion
 from tacit.bench.board import Cell, Row, Skip, tell_skipped
 from tacit.bench.contenders import CONTENDERS, Contender
 from tacit.bench.work import Work, percent, prepared
+from tacit.estimators import Completion
 from tacit.labels import TopK
 from tacit.metrics import calibration_error, precision_at_k, recall_at_k
 

@@ -23,10 +23,10 @@ from rich.table import Table
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from tacit.base import Completion
 from tacit.bench.board import Cell, Row, Skip, tell_skipped
 from tacit.bench.contenders import CONTENDERS, Contender
 from tacit.bench.work import loaded, percent
+from tacit.estimators import Completion
 from tacit.labels import Labels
 from tacit.metrics import auc_per_instance, auc_per_label, ndcg_at_k, precision_at_k, recall_at_k
 from tacit.missing import Positives, hide

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tacit.basics.files import replacing
 from tacit.blocks.memory import StreamedBlocks
 from tacit.blocks.rows import Rows
-from tacit.files import replacing
 from tacit.labels import Labels
 
 __all__ = ["DiskBlocks", "open_shards", "read_shard", "write_shards"]

@@ -145,9 +145,9 @@ def report(
 
     Example: tacit bench report --output scoreboard.html
     """
+    from tacit.basics.files import replacing
     from tacit.bench.report import report as made
     from tacit.bench.report import write_headline
-    from tacit.files import replacing
 
     if not results.is_dir():
         raise ValueError(f"--results {results} is no folder; run tacit bench missing first")

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit.base import MultiLabelEstimator
 from tacit.baselines import Popularity, Ridge
+from tacit.basics.files import replacing
 from tacit.cli.trial import (
     FIRST,
     GUESSES,
@@ -30,9 +30,9 @@ from tacit.cli.trial import (
 )
 from tacit.datasets.dataset import Dataset
 from tacit.datasets.debian import load_debian
-from tacit.files import replacing
+from tacit.estimators import MultiLabelEstimator
+from tacit.html.page import bar_chart, facts, line_chart, page, table
 from tacit.methods import LEML
-from tacit.page import bar_chart, facts, line_chart, page, table
 
 __all__ = ["demo"]
 
@@ -245,7 +245,7 @@ def _page(
                     f"{n_tags} tags both are possible; with a million tags only the second is.",
                     "To fit took "
                     + ", ".join(f"{r.model} {r.seconds:.1f} s" for r in results)
-                    + ", the first including the compilation of kernels.",
+                    + ", the first including the compilation of backend.",
                 ],
             ),
         ],

@@ -10,7 +10,7 @@ from tacit.cli.options import AsJson, FeatureColumns, LabelColumn, ModelFile, Se
 from tacit.cli.output import note, print_json, stage
 
 if TYPE_CHECKING:
-    from tacit.cli.inputs import Fitted, Rows
+    from tacit.cli.inputs import Fitted, InputRows
 
 __all__ = ["evaluate"]
 
@@ -47,7 +47,7 @@ def evaluate(
         _print_table(figures, len(rows))
 
 
-def _figures(model: Fitted, rows: Rows) -> dict[str, float | None]:
+def _figures(model: Fitted, rows: InputRows) -> dict[str, float | None]:
     """Every figure that can be had; None where no row defines it."""
     import numpy as np
 

@@ -14,8 +14,8 @@ from tacit.cli.output import cell, print_json, stage
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from tacit.base import MultiLabelEstimator
-    from tacit.cli.inputs import Rows
+    from tacit.cli.inputs import InputRows
+    from tacit.estimators import MultiLabelEstimator
     from tacit.labels import Labels
     from tacit.methods.tacit.report import Report
 
@@ -71,7 +71,7 @@ def fit(
     Example: tacit fit packages.csv --text description --labels tags
     """
     from tacit import saved
-    from tacit.cli.inputs import Columns, read_rows
+    from tacit.cli.inputs import TableColumns, read_rows
 
     target = _target(data, model)
     given = {"rank": rank, "reg": reg, "max_iter": max_iter, "device": device}
@@ -81,7 +81,7 @@ def fit(
         raise ValueError(
             f"--checkpoint is not for --method {method}, which makes no passes; leave it out"
         )
-    columns = Columns().given(text, features, labels, separator)
+    columns = TableColumns().given(text, features, labels, separator)
     with stage(f"reading {data}", verbose):
         rows = read_rows(data, columns, part="train")
     _check_folds(estimator, rows)
@@ -119,7 +119,7 @@ def _target(data: str, model: Path | None) -> Path:
 
 
 def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> MultiLabelEstimator:
-    from tacit.params import check_params
+    from tacit.basics.params import check_params
     from tacit.saved import METHODS
 
     classes = {name.lower(): method for name, method in METHODS.items()}
@@ -148,7 +148,7 @@ def _number_or_text(budget: str | None) -> float | str | None:
         return budget
 
 
-def _check_folds(estimator: MultiLabelEstimator, rows: Rows) -> None:
+def _check_folds(estimator: MultiLabelEstimator, rows: InputRows) -> None:
     from tacit import Tacit
 
     if isinstance(estimator, Tacit) and len(rows) < 2 * estimator.cv:
@@ -159,7 +159,11 @@ def _check_folds(estimator: MultiLabelEstimator, rows: Rows) -> None:
 
 
 def _learn(
-    estimator: MultiLabelEstimator, rows: Rows, Y: Labels, checkpoint: Path | None, verbose: bool
+    estimator: MultiLabelEstimator,
+    rows: InputRows,
+    Y: Labels,
+    checkpoint: Path | None,
+    verbose: bool,
 ) -> tuple[TfidfVectorizer | None, float]:
     """Fit the estimator, and the vectoriser before it where the rows are text."""
     start = time.perf_counter()

@@ -17,12 +17,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
 from tacit import datasets, saved
-from tacit.base import MultiLabelEstimator
 from tacit.cli.output import note
 from tacit.datasets import Dataset
+from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels
 
-__all__ = ["Columns", "Fitted", "Rows", "in_labels_of", "read_rows"]
+__all__ = ["Fitted", "InputRows", "TableColumns", "in_labels_of", "read_rows"]
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _READERS: dict[str, Callable[..., Dataset]] = {
@@ -35,7 +35,7 @@ _READERS: dict[str, Callable[..., Dataset]] = {
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableColumns:
     """Which columns of a table hold what."""
 
     text: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Columns:
         return {"columns": asdict(self)}
 
     @classmethod
-    def from_extra(cls, extra: dict[str, Any]) -> Columns:
+    def from_extra(cls, extra: dict[str, Any]) -> TableColumns:
         """What a model file kept; a hostile one cannot smuggle in anything but names."""
         kept = extra.get("columns", {})
         try:
@@ -83,7 +83,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Rows:
+class InputRows:
     """Rows to learn from or to label: text or features, what was said of them, their names."""
 
     name: str
@@ -104,20 +104,20 @@ class Rows:
 
 def read_rows(
     data: str,
-    columns: Columns,
+    columns: TableColumns,
     *,
     part: Literal["train", "test"],
     labels: bool = True,
     id: str | None = None,
     model: Fitted | None = None,
-) -> Rows:
+) -> InputRows:
     """Read a table, a file or folder of matrices, or a data set by name.
 
     Parameters
     ----------
     data : str
         A path, or the name of a data set.
-    columns : Columns
+    columns : TableColumns
         Which columns of a table to read.
     part : {"train", "test"}
         Which rows of a data set that has both.
@@ -152,12 +152,12 @@ class Fitted:
 
     path: Path
     steps: tuple[Any, ...]
-    columns: Columns
+    columns: TableColumns
 
     @classmethod
     def open(cls, path: Path) -> Fitted:
         loaded = saved.load(path)
-        columns = Columns.from_extra(saved.read_extra(path))
+        columns = TableColumns.from_extra(saved.read_extra(path))
         steps = [step for _, step in loaded.steps] if isinstance(loaded, Pipeline) else [loaded]
         return cls(path, tuple(steps), columns)
 
@@ -174,7 +174,7 @@ class Fitted:
         """How many numbers a row has, before any step; None where it is text."""
         return None if self.reads_text else self.steps[0].n_features_in_
 
-    def features(self, rows: Rows) -> np.ndarray | sp.csr_array:
+    def features(self, rows: InputRows) -> np.ndarray | sp.csr_array:
         """The features of the rows, as the estimator was trained on."""
         are_text = isinstance(rows.X, list)
         if are_text and not self.reads_text:
@@ -190,7 +190,7 @@ class Fitted:
         return [str(name) for name in self.estimator.classes_]
 
 
-def in_labels_of(model: Fitted, rows: Rows) -> Rows:
+def in_labels_of(model: Fitted, rows: InputRows) -> InputRows:
     """The rows with their labels in the model's order; those that it does not know are left out."""
     names, Y = model.names(), rows.said()
     if Y.classes is None:
@@ -231,7 +231,7 @@ def _renumbered(Y: Labels, names: list[str]) -> Labels:
     return Labels(Y.kind, moved(Y.positives), observed, np.array(names))
 
 
-def _read_table(path: Path, columns: Columns, labels: bool, id: str | None) -> Rows:
+def _read_table(path: Path, columns: TableColumns, labels: bool, id: str | None) -> InputRows:
     _check_there(path)
     if bool(columns.text) == bool(columns.features):
         raise ValueError(
@@ -257,7 +257,7 @@ def _read_table(path: Path, columns: Columns, labels: bool, id: str | None) -> R
                 f"{path.name} has no finite number in row {row}, counted from 0, column "
                 f"{columns.features[column]!r}{more}; fill it in or leave the row out"
             )
-    return Rows(path.name, X, table.Y, range(len(X)) if table.ids is None else table.ids)
+    return InputRows(path.name, X, table.Y, range(len(X)) if table.ids is None else table.ids)
 
 
 def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
@@ -279,12 +279,12 @@ def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
     return datasets.load(str(path))
 
 
-def _rows_of(data: Dataset, part: str) -> Rows:
+def _rows_of(data: Dataset, part: str) -> InputRows:
     if part == "test" and data.X_test is not None:
         rows = data.X_test.shape[0]
-        return Rows(data.name, data.X_test, data.Y_test, range(rows), Y_train=data.Y)
+        return InputRows(data.name, data.X_test, data.Y_test, range(rows), Y_train=data.Y)
     ids = range(data.X.shape[0]) if data.row_names is None else data.row_names.tolist()
-    return Rows(data.name, data.X, data.Y, ids, seen=part == "test")
+    return InputRows(data.name, data.X, data.Y, ids, seen=part == "test")
 
 
 def _check_there(path: Path) -> None:

@@ -11,7 +11,7 @@ from tacit.cli.options import AsJson, FeatureColumns, IdColumn, ModelFile, Outpu
 from tacit.cli.output import cell, note, print_json, stage
 
 if TYPE_CHECKING:
-    from tacit.cli.inputs import Rows
+    from tacit.cli.inputs import InputRows
 
 __all__ = ["predict"]
 
@@ -74,7 +74,7 @@ def predict(
         _print_table(rows, found())
 
 
-def _print_table(rows: Rows, found: Iterator[tuple[Any, list[tuple[str, float]]]]) -> None:
+def _print_table(rows: InputRows, found: Iterator[tuple[Any, list[tuple[str, float]]]]) -> None:
     from rich.console import Console
     from rich.table import Table
 

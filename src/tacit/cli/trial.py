@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupShuffleSplit
 
-from tacit.base import MultiLabelEstimator
 from tacit.datasets.dataset import Dataset
+from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels
 from tacit.metrics import precision_at_k, recall_at_k
 from tacit.missing import Positives, hide

@@ -28,7 +28,7 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.codecs.code import weights_by_rows
-from tacit.codecs.training import Training
+from tacit.codecs.codec_data import CodecData
 from tacit.labels import check_dense
 
 __all__ = ["BMaD"]
@@ -41,14 +41,14 @@ class GroupCode:
     H: Array
 
     def encode(self, b: Block) -> Array:
-        M, B = _signs(b.Y.scipy()), b.kernels.to_numpy(self.H).T
+        M, B = _signs(b.Y.scipy()), b.backend.to_numpy(self.H).T
         Z = np.empty((len(B), M.shape[1]), B.dtype)
         for z, group in zip(Z, map(np.flatnonzero, B)):
             z[:] = M[group].sum(axis=0) > 0
             M[np.ix_(group, z > 0)] = 0
-        return b.kernels.asarray(np.ascontiguousarray(Z.T))
+        return b.backend.asarray(np.ascontiguousarray(Z.T))
 
-    def weights(self, training: Training, reg: float) -> Array:
+    def weights(self, training: CodecData, reg: float) -> Array:
         return weights_by_rows(self, training, reg)
 
 
@@ -56,7 +56,7 @@ class GroupCode:
 class BMaD:
     tau: float = 0.5
 
-    def learn(self, training: Training, rank: int, reg: float) -> GroupCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> GroupCode:
         Y = sp.vstack(training.blocks.sum(_listed), format="csr")
         for shape in (Y.shape, (Y.shape[1],) * 2):
             check_dense(shape, "the labels of MLC-BMaD", 'codec="cplst" or codec="rembed"')

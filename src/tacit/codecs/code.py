@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
-from tacit.codecs.training import Training
+from tacit.codecs.codec_data import CodecData
 
 __all__ = ["Code", "LabelCode", "LinearCode", "weights_by_rows"]
 
@@ -32,7 +32,7 @@ class Code(Protocol):
     def encode(self, b: Block) -> Array:
         """The codes of some rows, of shape (n_rows, rank)."""
 
-    def weights(self, training: Training, reg: float) -> Array:
+    def weights(self, training: CodecData, reg: float) -> Array:
         """W of the ridge regression from features to codes, of shape (n_features, rank)."""
 
 
@@ -43,7 +43,7 @@ class LinearCode:
     P: Array
     R: Any
     H: Array
-    training: Training
+    training: CodecData
 
     def encode(self, b: Block) -> Array:
         xp, k = array_namespace(self.P), self.P.shape[1]
@@ -55,9 +55,9 @@ class LinearCode:
             R[-1] = -(sums.y_sum @ self.P + sums.x_sum @ R) / sums.n
         X: Any = b.X
         cast = lambda A: xp.astype(A, (X.data if isinstance(X, Sparse) else X).dtype)
-        return b.kernels.spmm(b.Y, cast(self.P)) + b.project(cast(R))
+        return b.backend.spmm(b.Y, cast(self.P)) + b.project(cast(R))
 
-    def weights(self, training: Training, reg: float) -> Array:
+    def weights(self, training: CodecData, reg: float) -> Array:
         S, xp = training.moments, array_namespace(self.P)
         cross = S.xy @ self.P
         B = S.regress(cross if self.R is None else cross + S.xx @ self.R, reg)
@@ -74,13 +74,13 @@ class LabelCode:
     H: Array
 
     def encode(self, b: Block) -> Array:
-        return b.kernels.spmm(b.Y, self.H)
+        return b.backend.spmm(b.Y, self.H)
 
-    def weights(self, training: Training, reg: float) -> Array:
+    def weights(self, training: CodecData, reg: float) -> Array:
         return weights_by_rows(self, training, reg)
 
 
-def weights_by_rows(code: Code, training: Training, reg: float) -> Array:
+def weights_by_rows(code: Code, training: CodecData, reg: float) -> Array:
     """The ridge regression for codes of any kind, by a pass over the rows.
 
     The constant feature is one like the others here.

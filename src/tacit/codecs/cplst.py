@@ -17,8 +17,8 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.codecs.code import LinearCode
-from tacit.codecs.training import Training
-from tacit.moments import Moments
+from tacit.codecs.codec_data import CodecData
+from tacit.engines.moments import Moments
 
 __all__ = ["CPLST", "whitened"]
 
@@ -29,7 +29,7 @@ _ROUNDING = 1e-12  # eigenvalues of X̃ᵀX̃ below this share of the largest ar
 class CPLST:
     nested = True  # fewer codes are the first of more
 
-    def learn(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LinearCode:
         _, _, A = whitened(training.moments, reg)
         _, V = training.leading(A.T @ A, rank)
         return LinearCode(V, None, V, training)

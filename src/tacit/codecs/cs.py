@@ -25,7 +25,7 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.codecs.code import LabelCode
-from tacit.codecs.training import Training
+from tacit.codecs.codec_data import CodecData
 
 __all__ = ["CS"]
 
@@ -38,7 +38,7 @@ class CS:
     sparsity: int = 5
     decoder: str = "omp"
 
-    def learn(self, training: Training, rank: int, reg: float) -> LabelCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LabelCode:
         H = training.rng.standard_normal((training.n_labels, rank)) / rank**0.5
         return LabelCode(training.backend.asarray(H.astype(training.dtype)))
 

@@ -19,8 +19,8 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.codecs.code import LinearCode
-from tacit.codecs.training import Training
-from tacit.solvers import leading_eigenpairs
+from tacit.codecs.codec_data import CodecData
+from tacit.engines.solvers import leading_eigenpairs
 
 __all__ = ["CSSP"]
 
@@ -29,7 +29,7 @@ _ROUNDING = 1e-10  # eigenvalues of G below this share of the largest are none
 
 @dataclass(frozen=True)
 class CSSP:
-    def learn(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LinearCode:
         G = training.moments.yy
         xp = array_namespace(G)
         w, V = leading_eigenpairs(G, min(rank, len(G)))

@@ -44,24 +44,24 @@ from scipy.sparse.linalg import LinearOperator
 from tacit.backends import Array, Backend, Sparse
 from tacit.backends.block import Block
 from tacit.codecs.code import LinearCode
+from tacit.codecs.codec_data import CodecData
 from tacit.codecs.cplst import CPLST, whitened
 from tacit.codecs.plst import PLST
-from tacit.codecs.training import Training
-from tacit.solvers import inverse
+from tacit.engines.solvers import inverse
 
-__all__ = ["FaIE", "RowCode"]
+__all__ = ["FaIECodec", "RowCode"]
 
 _LAID_OUT = 4096  # rows of T; a larger one is only multiplied by
 _ROUNDING = 1e-10  # eigenvalues below this share of the largest are none
 
 
 @dataclass(frozen=True)
-class FaIE:
+class FaIECodec:
     alpha: float = 1.0
     variant: str = "faie"
     nested: ClassVar[bool] = True  # fewer codes are the first of more
 
-    def learn(self, training: Training, rank: int, reg: float) -> LinearCode | RowCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LinearCode | RowCode:
         if self.variant == "op":
             return CPLST().learn(training, rank, reg)
         if self.variant == "r":
@@ -70,7 +70,7 @@ class FaIE:
             return self._linear(training, rank, reg)
         return (self._by_rows if training.by_rows else self._free)(training, rank, reg)
 
-    def _free(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def _free(self, training: CodecData, rank: int, reg: float) -> LinearCode:
         S = training.moments
         Z, delta, A = whitened(S, reg)
         T = gram(S.yy, A, delta, self.alpha)
@@ -80,24 +80,24 @@ class FaIE:
         P, R = V_y * inverse_root, self.alpha**0.5 * (Z @ (V_x * inverse_root))
         return LinearCode(P, R, V_y * root, training)
 
-    def _by_rows(self, training: Training, rank: int, reg: float) -> RowCode:
+    def _by_rows(self, training: CodecData, rank: int, reg: float) -> RowCode:
         b, centred = training.rows, training.centred
-        smoother = inverse(_plus(row_gram(b.X, b.kernels, centred), reg))
-        M = row_gram(b.Y, b.kernels, centred)
+        smoother = inverse(_plus(row_gram(b.X, b.backend, centred), reg))
+        M = row_gram(b.Y, b.backend, centred)
         M -= self.alpha * reg * smoother
         w, V = training.leading(_plus(M, self.alpha), rank)
         xp, (root, inverse_root) = array_namespace(V), _roots(w)
         C = V * (root * inverse_root)
         if centred:  # as they are but for rounding
             C = C - xp.mean(C, axis=0)
-        H, B = b.kernels.spmm_t(b.Y, C), b.project_t(smoother @ C)
+        H, B = b.backend.spmm_t(b.Y, C), b.project_t(smoother @ C)
         P, R = H * inverse_root**2, self.alpha * B * inverse_root**2
         if centred:  # the means are taken off by the weight of the constant feature
             x = b.project_t(xp.ones_like(C[:, :1]))[:-1, 0] / len(C)
             B[-1], R[-1] = -(x @ B[:-1]), -(x @ R[:-1] + training.label_means @ P)
         return RowCode(P, R, H, B)
 
-    def _linear(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def _linear(self, training: CodecData, rank: int, reg: float) -> LinearCode:
         S = training.moments
         _, _, A = whitened(S, reg)
         xp = array_namespace(A)
@@ -124,16 +124,16 @@ class RowCode:
     B: Array
 
     def encode(self, b: Block) -> Array:
-        return b.kernels.spmm(b.Y, self.P) + b.project(self.R)
+        return b.backend.spmm(b.Y, self.P) + b.project(self.R)
 
-    def weights(self, training: Training, reg: float) -> Array:
+    def weights(self, training: CodecData, reg: float) -> Array:
         return self.B
 
 
-def row_gram(S: Any, kernels: Backend, centred: bool) -> Array:
+def row_gram(S: Any, backend: Backend, centred: bool) -> Array:
     """S Sᵀ, with S less the means of its columns if `centred`, though nobody takes them off S."""
     T = S.transposed if isinstance(S, Sparse) else S.T
-    G = kernels.cross(T, T)
+    G = backend.cross(T, T)
     if centred:
         xp = array_namespace(G)
         m = xp.mean(G, axis=0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.codecs.code import LinearCode
-from tacit.codecs.training import Training
+from tacit.codecs.codec_data import CodecData
 
 __all__ = ["PLST"]
 
@@ -23,7 +23,7 @@ __all__ = ["PLST"]
 class PLST:
     nested = True  # fewer codes are the first of more
 
-    def learn(self, training: Training, rank: int, reg: float) -> LinearCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LinearCode:
         yy = training.moments.yy
         _, V = training.leading(yy, rank)
         return LinearCode(V, None, V, training)

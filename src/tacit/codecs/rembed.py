@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.codecs.code import LabelCode
-from tacit.codecs.training import Training
-from tacit.solvers import leading_subspace
+from tacit.codecs.codec_data import CodecData
+from tacit.engines.solvers import leading_subspace
 
 __all__ = ["REmbed"]
 
@@ -32,7 +32,7 @@ _ROUNDS = 2  # of (1)
 
 @dataclass(frozen=True)
 class REmbed:
-    def learn(self, training: Training, rank: int, reg: float) -> LabelCode:
+    def learn(self, training: CodecData, rank: int, reg: float) -> LabelCode:
         def apply(Q: Array) -> Array:
             W = training.equations.regress(training.blocks.sum(_to_features, Q), reg)
             return training.blocks.sum(_to_labels, W)
@@ -44,8 +44,8 @@ class REmbed:
 
 
 def _to_features(b: Block, Q: Array) -> Array:
-    return b.project_t(b.kernels.spmm(b.Y, Q))
+    return b.project_t(b.backend.spmm(b.Y, Q))
 
 
 def _to_labels(b: Block, W: Array) -> Array:
-    return b.kernels.spmm_t(b.Y, b.project(W))
+    return b.backend.spmm_t(b.Y, b.project(W))

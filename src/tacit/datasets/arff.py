@@ -27,9 +27,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from scipy import sparse as sp
 
+from tacit.basics.files import replacing
 from tacit.datasets.dataset import Dataset
 from tacit.datasets.textfiles import opened, stem
-from tacit.files import replacing
 from tacit.labels import Labels, as_labels, check_dense
 
 __all__ = ["read_arff", "write_arff"]

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from scipy import sparse as sp
 
+from tacit.basics.files import replacing
 from tacit.datasets.dataset import Dataset
 from tacit.datasets.textfiles import opened, stem
 from tacit.datasets.xmlrepo import checked_pair, row_lines
-from tacit.files import replacing
 from tacit.labels import Labels
 
 __all__ = ["read_svmlight", "write_svmlight"]

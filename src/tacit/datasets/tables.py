@@ -20,8 +20,8 @@ from typing import Any, TextIO
 import numpy as np
 from scipy import sparse as sp
 
+from tacit.basics.files import replacing
 from tacit.datasets.textfiles import opened
-from tacit.files import replacing
 from tacit.labels import Labels
 
 __all__ = ["Table", "read_table", "write_table"]

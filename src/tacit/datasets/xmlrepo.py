@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse as sp
 
+from tacit.basics.files import replacing
 from tacit.datasets.dataset import Dataset
 from tacit.datasets.textfiles import opened, stem
-from tacit.files import replacing
 from tacit.labels import Labels, as_labels
 
 __all__ = ["read_xmlrepo", "write_xmlrepo"]

@@ -18,17 +18,17 @@ from sklearn.base import clone, is_regressor
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
-from tacit.codecs import CPLST, CS, CSSP, PLST, BMaD, LinearCode, REmbed, Training
+from tacit.basics.params import Check, a_float, an_int, one_of
+from tacit.codecs import CPLST, CS, CSSP, PLST, BMaD, CodecData, LinearCode, REmbed
+from tacit.codecs.codec_data import on_host, stacked
 from tacit.codecs.faie import RowCode
-from tacit.codecs.training import on_host, stacked
+from tacit.engines.index import LabelIndex
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.moments import Moments
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.label_space.path import Path, fit_path
 from tacit.labels import Labels, TopK
-from tacit.losses import LOSSES, Loss
 from tacit.models import LowRank
-from tacit.moments import Moments
-from tacit.params import Check, a_float, an_int, one_of
-from tacit.search import LabelIndex
 
 __all__ = ["LabelSpaceReduction", "reduction_checks"]
 
@@ -181,8 +181,8 @@ class LabelSpaceReduction(MultiLabelEstimator):
 
     def _training(
         self, problem: Problem, sums: Moments | None = None, rough: bool = False
-    ) -> Training:
-        return Training(
+    ) -> CodecData:
+        return CodecData(
             problem.blocks,
             problem.n_features,
             problem.n_labels,
@@ -194,7 +194,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
             rough=rough,
         )
 
-    def _reduced(self, training: Training) -> LowRank:
+    def _reduced(self, training: CodecData) -> LowRank:
         """The algorithm: codes, the ridge regression to them, and both as one model."""
         code = self._codec.learn(training, self.rank, self.reg)
         return _model(training, code, code.weights(training, self.reg))
@@ -231,15 +231,15 @@ class LabelSpaceReduction(MultiLabelEstimator):
         codes = self.predictor_.predict(stacked([_features(block, self.fit_intercept)]))
         codes = np.asarray(codes, self.model_.W.dtype).reshape(block.X.shape[0], -1)
         ones = np.ones((len(codes), self.model_.W.shape[1] - codes.shape[1]), codes.dtype)
-        return block.kernels.asarray(np.hstack([codes, ones]))
+        return block.backend.asarray(np.hstack([codes, ones]))
 
     def _scores(self, block: Block) -> np.ndarray:
         if self._linear:
             return super()._scores(block)
-        return block.kernels.to_numpy(self._decoded(block))
+        return block.backend.to_numpy(self._decoded(block))
 
     def _decoded(self, block: Block) -> Array:
-        return self._codec.decode(self._codes(block), self.model_.decoder(block.kernels))
+        return self._codec.decode(self._codes(block), self.model_.decoder(block.backend))
 
     def _top_k(
         self, X: Any, k: int, labels: Labels | None, codes: Callable[[Block], Array] | None = None
@@ -247,7 +247,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
         if self._linear:
             return super()._top_k(X, k, labels, codes)
         parts = [
-            b.kernels.top_k(self._decoded(b), None, k, None if labels is None else _said(b))
+            b.backend.top_k(self._decoded(b), None, k, None if labels is None else _said(b))
             for b in self._blocks(X, len(self.classes_), labels)
         ]
         return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
@@ -274,7 +274,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
         return super()._restore(header, arrays)
 
 
-def _model(training: Training, code: Any, W: Array) -> LowRank:
+def _model(training: CodecData, code: Any, W: Array) -> LowRank:
     """The model of these codes; the means of the labels are one more code, always 1."""
     xp, H = array_namespace(W), code.H
     if training.centred and isinstance(code, LinearCode | RowCode):
@@ -287,12 +287,12 @@ def _model(training: Training, code: Any, W: Array) -> LowRank:
 
 def _listed(b: Block, code: Any, constant: bool) -> list[tuple[Any, np.ndarray]]:
     """A list of one: lists add to longer ones."""
-    return [(_features(b, constant), b.kernels.to_numpy(code.encode(b)))]
+    return [(_features(b, constant), b.backend.to_numpy(code.encode(b)))]
 
 
 def _features(b: Block, constant: bool) -> Any:
     """The features in SciPy's or NumPy's form, without the constant one."""
-    X = on_host(b.X, b.kernels)
+    X = on_host(b.X, b.backend)
     return X[:, :-1] if constant else X
 
 

@@ -21,13 +21,13 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Problem
+from tacit.basics.params import an_int, check_params
 from tacit.blocks.facts import facts
 from tacit.blocks.rows import rows_of_fold
-from tacit.codecs.training import gram_triple
+from tacit.codecs.codec_data import gram_triple
+from tacit.engines.moments import Moments
+from tacit.estimators import Problem
 from tacit.models import LowRank
-from tacit.moments import Moments
-from tacit.params import an_int, check_params
 
 if TYPE_CHECKING:
     from tacit.label_space import LabelSpaceReduction
@@ -182,7 +182,7 @@ def _tallies(
     found: Any = None
     for start in range(0, max(1, len(codes)), size):
         rows = slice(start, min(start + size, len(codes)))
-        y = b.kernels.dense(b.Y, rows, codes.dtype)
+        y = b.backend.dense(b.Y, rows, codes.dtype)
         part = _tally(codes[rows], H, y, ranks, constant, threshold)
         found = part if found is None else tuple(map(add, found, part))
     return found

@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tacit import codecs
+from tacit.basics.params import a_float, one_of
 from tacit.label_space import LabelSpaceReduction, reduction_checks
 from tacit.label_space.path import Path, fit_path
-from tacit.params import a_float, one_of
 
 __all__ = ["FaIE"]
 
@@ -139,5 +139,5 @@ class FaIE(LabelSpaceReduction):
         return fit_path(self, X, Y, {"alpha": alphas, "reg": regs, "rank": ranks}, cv, measure)
 
     @property
-    def _codec(self) -> codecs.FaIE:
-        return codecs.FaIE(float(self.alpha), self.variant)
+    def _codec(self) -> codecs.FaIECodec:
+        return codecs.FaIECodec(float(self.alpha), self.variant)

@@ -10,8 +10,8 @@ without labels say nothing and are left out. With masked labels both sums are ov
 of a row only. Silence among complete labels is a competitor: SEM ranks, and knows no missing
 labels.
 
-**Fitting** (Algorithm 1): AdaGrad on mini-batches, W, V and b in turn (`tacit.networks`), or all
-three from one pass. **Marginals** (section 3.2): `beta` restricts the softmax of a batch to its
+**Fitting** (Algorithm 1): AdaGrad on mini-batches, W, V and b in turn (`tacit.engines.network`), or
+all three from one pass. **Marginals** (section 3.2): `beta` restricts the softmax of a batch to its
 positives and β times as many labels drawn by frequency.
 
 **Scores** are log p_ij, comparable from row to row; a label of a row that has ℓ of them has
@@ -25,8 +25,8 @@ of the linear code, and a logistic model of all labels at once,
 
     min_Z Σ_ij log(1 + exp(-t_ij z_jᵀψ(x_i))) + ½ λ ‖Z‖²,    t = 2y - 1,                       (3)
 
-by shared-curvature steps (`tacit.solvers.climb`), z_j with an intercept. The paper has γ = ½ on
-whatever scale W happens to have, no √(2/s), and λ for our ½ λ.
+by shared-curvature steps (`tacit.engines.solvers.climb`), z_j with an intercept. The paper has γ =
+½ on whatever scale W happens to have, no √(2/s), and λ for our ½ λ.
 
 Reference: L. Jing, M. Cheng, L. Yang, A. Gittens and M. W. Mahoney. Multi-label learning with
 semantic embeddings. Submitted to ICLR 2017.
@@ -44,17 +44,17 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block, label_counts, pieces
-from tacit.base import MultiLabelEstimator, Problem, shared_checks
+from tacit.basics.numerics import sigmoid
+from tacit.basics.params import a_bool, a_float, an_int, check_params, one_of
 from tacit.blocks import Blocks
 from tacit.blocks.facts import Facts
 from tacit.blocks.rows import add, rows_of_fold
-from tacit.fitting import Checkpoint, State, progress
-from tacit.losses import LOSSES, Probability
+from tacit.engines.descend import Checkpoint, State, progress
+from tacit.engines.losses import LOSSES, Probability
+from tacit.engines.network import Network
+from tacit.engines.solvers import Climbing, climb, leverage, leverages, shared_curvature
+from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
-from tacit.networks import Network
-from tacit.numerics import sigmoid
-from tacit.params import a_bool, a_float, an_int, check_params, one_of
-from tacit.solvers import Climbing, climb, leverage, leverages, shared_curvature
 
 __all__ = ["SEM"]
 
@@ -359,7 +359,7 @@ class SEM(MultiLabelEstimator):
         if self.gamma is not None:
             return float(self.gamma)
         some = next(problem.batches(_SAMPLE, 0))
-        A = np.asarray(some.kernels.to_numpy(some.project(W)), np.float64)
+        A = np.asarray(some.backend.to_numpy(some.project(W)), np.float64)
         squares = np.sum(A * A, axis=1)
         distances = squares[:, None] + squares - 2 * (A @ A.T)
         median = float(np.median(distances[np.triu_indices(len(A), 1)])) if len(A) > 1 else 1.0
@@ -392,9 +392,9 @@ class SEM(MultiLabelEstimator):
                 last = value
         return Z
 
-    def _lift(self, kernels: Any) -> Callable[[Array], Array]:
+    def _lift(self, backend: Any) -> Callable[[Array], Array]:
         """Codes Wᵀx ↦ [ψ(x), 1]."""
-        frequencies, phases = kernels.asarray(self.frequencies_), kernels.asarray(self.phases_)
+        frequencies, phases = backend.asarray(self.frequencies_), backend.asarray(self.phases_)
         scale = (2 / phases.shape[0]) ** 0.5
 
         def lift(A: Array) -> Array:
@@ -421,11 +421,11 @@ class SEM(MultiLabelEstimator):
         """[U, 1, -log Σ exp h], so that codes · [V, b, 1]ᵀ = log p; or [ψ(x), 1]."""
         U = self._latent(block)
         if self.phases_ is not None:
-            return self._lift(block.kernels)(U)
-        xp, H = array_namespace(U), block.kernels.asarray(self.model_.H)
+            return self._lift(block.backend)(U)
+        xp, H = array_namespace(U), block.backend.asarray(self.model_.H)
         V, b = H[:, :-2], H[:, -2]
-        total = lambda rows: block.kernels.log_sum_exp(U[rows] @ V.T, b)
-        totals = xp.concat(block.kernels.over(total, pieces(block, V.shape[0])))
+        total = lambda rows: block.backend.log_sum_exp(U[rows] @ V.T, b)
+        totals = xp.concat(block.backend.parallel_map(total, pieces(block, V.shape[0])))
         one = xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)
         return xp.concat([U, one, -totals[:, None]], axis=1)
 
@@ -447,7 +447,9 @@ def _counts(b: Block) -> tuple[int, Array, int]:
 
 def _head_gram(b: Block, W: Array, lift: Callable, width: int) -> Array:
     A = b.project(W)
-    return reduce(add, b.kernels.over(lambda rows: _square(lift(A[rows])), pieces(b, width)))
+    return reduce(
+        add, b.backend.parallel_map(lambda rows: _square(lift(A[rows])), pieces(b, width))
+    )
 
 
 def _square(A: Array) -> Array:
@@ -465,7 +467,7 @@ def _head_pass(
     def piece(rows: slice) -> tuple[Array, Array, float]:
         A = lift(codes[rows])
         weights = leverages(A, lever)
-        at = b.kernels.exposed(A @ Z.T, ones, S, y, rows, weights, None)
+        at = b.backend.exposed(A @ Z.T, ones, S, y, rows, weights, None)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
-    return reduce(add, b.kernels.over(piece, pieces(b, max(Z.shape))))
+    return reduce(add, b.backend.parallel_map(piece, pieces(b, max(Z.shape))))

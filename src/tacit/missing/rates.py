@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from tacit.params import a_float, one_of
+from tacit.basics.params import a_float, one_of
 
 __all__ = ["HeldOut", "Rates", "profile_rates"]
 

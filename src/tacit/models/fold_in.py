@@ -22,8 +22,8 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
-from tacit.losses import Loss, Squared
-from tacit.solvers import cg
+from tacit.engines.losses import Loss, Squared
+from tacit.engines.solvers import cg
 
 __all__ = ["fold_in"]
 
@@ -35,7 +35,7 @@ def fold_in(
     block: Block, W: Array, H: Array, loss: Loss, unsaid_weight: float, reg: float
 ) -> Array:
     """The codes U of the rows of a block; with masked labels the unobserved weigh nothing."""
-    kernels, xp = block.kernels, array_namespace(H)
+    backend, xp = block.backend, array_namespace(H)
     if block.omega is None:
         said, y = block.Y, xp.ones(block.Y.nnz, dtype=H.dtype, device=H.device)
     else:
@@ -44,7 +44,7 @@ def fold_in(
         return _ridge_fit(block, said, y, W, H, unsaid_weight, reg)
     U = block.project(W)
     for _ in range(_STEPS):
-        z = kernels.sddmm(said, U, H)
+        z = backend.sddmm(said, U, H)
         target = z - loss.grad(y, z) / loss.bound
         U = _ridge_fit(block, said, target, W, H, 0.0, reg / loss.bound)
     return U
@@ -54,7 +54,7 @@ def _ridge_fit(
     block: Block, said: Sparse, y: Array, W: Array, H: Array, weight: float, reg: float
 ) -> Array:
     """Solve (2)."""
-    kernels, xp = block.kernels, array_namespace(H)
+    backend, xp = block.backend, array_namespace(H)
     eye = xp.eye(H.shape[1], dtype=xp.float64, device=H.device)
     P = xp.linalg.inv(weight * xp.astype(H.T @ H, xp.float64) + reg * eye)
     P = xp.astype(P, H.dtype)
@@ -63,12 +63,12 @@ def _ridge_fit(
 
     def dot(u: Array, v: Array) -> Array:
         """The sum over each row, at each of its entries."""
-        sums = kernels.spmm(said, ones, u * v)
-        return kernels.sddmm(said, sums, ones)
+        sums = backend.spmm(said, ones, u * v)
+        return backend.sddmm(said, sums, ones)
 
     def matvec(t: Array) -> Array:
-        return t + (1 - weight) * kernels.sddmm(said, kernels.spmm(said, HP, t), H)
+        return t + (1 - weight) * backend.sddmm(said, backend.spmm(said, HP, t), H)
 
-    b = y - (1 - weight) * kernels.sddmm(said, A, H)
+    b = y - (1 - weight) * backend.sddmm(said, A, H)
     t = cg(matvec, b, rtol=_RTOL, max_iter=_MAX_ITER, dot=dot).x
-    return A + kernels.spmm(said, HP, t)
+    return A + backend.spmm(said, HP, t)

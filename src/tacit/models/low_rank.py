@@ -27,12 +27,12 @@ class LowRank:
 
     def codes(self, block: Block) -> Array:
         """The latent code X W of each row."""
-        place = block.kernels.sparse if sp.issparse(self.W) else block.kernels.kept
+        place = block.backend.sparse if sp.issparse(self.W) else block.backend.kept
         return block.project(place(self.W))
 
-    def decoder(self, kernels: Any) -> Array | None:
+    def decoder(self, backend: Any) -> Array | None:
         """H where the codes are; scores are codes · Hᵀ, or the codes themselves without H."""
-        return None if self.H is None else kernels.kept(self.H)
+        return None if self.H is None else backend.kept(self.H)
 
 
 class FixedH:
@@ -42,10 +42,10 @@ class FixedH:
         self.block, self.H = block, H
 
     def forward(self, W: Array) -> Array:
-        return self.block.kernels.sddmm(self.block.omega, self.block.project(W), self.H)
+        return self.block.backend.sddmm(self.block.omega, self.block.project(W), self.H)
 
     def adjoint(self, g: Array) -> Array:
-        return self.block.project_t(self.block.kernels.spmm(self.block.omega, self.H, g))
+        return self.block.project_t(self.block.backend.spmm(self.block.omega, self.H, g))
 
 
 class FixedW:
@@ -55,13 +55,13 @@ class FixedW:
         self.block, self.A = block, block.project(W)
 
     def forward(self, H: Array) -> Array:
-        return self.block.kernels.sddmm(self.block.omega, self.A, H)
+        return self.block.backend.sddmm(self.block.omega, self.A, H)
 
     def adjoint(self, g: Array) -> Array:
-        return self.block.kernels.spmm_t(self.block.omega, self.A, g)
+        return self.block.backend.spmm_t(self.block.omega, self.A, g)
 
     def totals(self, e: Array) -> Array:
         """A sum a label, of shape (n_labels, 1): each row of H is a problem of its own."""
         omega, xp = self.block.omega, array_namespace(e)
         ones = xp.ones((omega.shape[0], 1), dtype=e.dtype, device=e.device)
-        return self.block.kernels.spmm_t(omega, ones, e)
+        return self.block.backend.spmm_t(omega, ones, e)

@@ -19,7 +19,7 @@ from tacit.baselines import M3L, WELL, Elkan08
 from tacit.bench.papers.protocol import Method, Metric, Protocol
 from tacit.bench.papers.splits import as_given, hidden_positives
 from tacit.bench.papers.statistics import statistics
-from tacit.kernels import KernelFeatures
+from tacit.features.kernel_features import KernelFeatures
 from tacit.labels import Labels
 from tacit.methods.mpu import MPU
 from tacit.metrics import micro_f1, precision_at_k

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from tacit.bench.papers.protocol import Setting
-from tacit.kernels import KernelFeatures
+from tacit.features.kernel_features import KernelFeatures
 from tacit.metrics import macro_f1
 
 __all__ = ["RATIOS", "Ranks", "along_path", "each", "held_out"]

@@ -18,7 +18,7 @@ from tacit.bench.report.headline import headline, write_headline
 from tacit.bench.report.papers import papers
 from tacit.bench.report.scores import works
 from tacit.bench.report.words import COMMANDS, not_measured, number, skipped
-from tacit.page import Html, facts, figure, page, subheading, table
+from tacit.html.page import Html, facts, figure, page, subheading, table
 
 __all__ = ["headline", "report", "write_headline"]
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from tacit.bench.report.scores import Contest, Score, Work, Works, contests
 from tacit.bench.report.words import not_measured, toned
-from tacit.page import Html, details, figure, scatter_chart, subheading, table, trend_chart
+from tacit.html.page import Html, details, figure, scatter_chart, subheading, table, trend_chart
 
 __all__ = ["in_short", "missing", "time"]
 

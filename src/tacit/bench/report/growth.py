@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.bench.board import Row
 from tacit.bench.report.words import not_measured
 from tacit.bench.scale import exponents
-from tacit.page import COLOURS, Html, subheading, table, trend_chart
+from tacit.html.page import COLOURS, Html, subheading, table, trend_chart
 
 __all__ = ["growth"]
 

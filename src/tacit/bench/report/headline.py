@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit.basics.files import replacing
 from tacit.bench.board import Board
 from tacit.bench.report.scores import contests, works
 from tacit.bench.report.words import not_measured, number, signed
-from tacit.files import replacing
 
 __all__ = ["headline", "write_headline"]
 

@@ -9,7 +9,7 @@ from tacit.bench.board import Row
 from tacit.bench.papers import Comparison, compared
 from tacit.bench.papers.compare import Verdict
 from tacit.bench.report.words import not_measured, signed
-from tacit.page import Html, Tone, details, facts, figure, subheading, table
+from tacit.html.page import Html, Tone, details, facts, figure, subheading, table
 
 __all__ = ["papers"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tacit.bench.board import Row
-from tacit.page import Html, bullets, details, figure
+from tacit.html.page import Html, bullets, details, figure
 
 __all__ = ["COMMANDS", "not_measured", "number", "signed", "skipped", "toned"]
 

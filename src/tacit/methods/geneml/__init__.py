@@ -7,7 +7,8 @@ Silence is a no or a question never asked, and which of the two is part of what 
 that are complete were all asked (μ = 1); in masked labels it is known who was asked; with
 positive-only labels each silence has a posterior, P(asked | silence) = μσ(-ψ) / (1 - μσ(ψ)).
 
-`em.py` holds batch EM, `online.py` online EM, `gibbs.py` the sampler; `tacit.exposure` holds μ.
+`em.py` holds batch EM, `online.py` online EM, `gibbs.py` the sampler; `tacit.engines.exposure`
+holds μ.
 
 References
 ----------
@@ -28,21 +29,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Completion, MultiLabelEstimator, Problem, checked_k, shared_checks
+from tacit.basics.numerics import sigmoid
+from tacit.basics.params import a_float, an_int, check_params, one_of
 from tacit.blocks import Blocks
 from tacit.blocks.facts import Facts
-from tacit.exposure import EDGE, AllAsked, Covariates, Exposure, PerLabel
-from tacit.fitting import progress
+from tacit.engines.descend import progress
+from tacit.engines.exposure import EDGE, AllAsked, CovariateExposure, Exposure, PerLabel
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.moments import Equations, Moments, Products
+from tacit.estimators import Completion, MultiLabelEstimator, Problem, checked_k, shared_checks
 from tacit.labels import TopK, check_dense
-from tacit.losses import LOSSES, Loss
 from tacit.methods.geneml.em import EM, Context, Priors, folded_codes, label_map
 from tacit.methods.geneml.gibbs import gibbs
 from tacit.methods.geneml.online import Online
 from tacit.missing import Rates
 from tacit.models import LowRank
-from tacit.moments import Equations, Moments, Products
-from tacit.numerics import sigmoid
-from tacit.params import a_float, an_int, check_params, one_of
 
 __all__ = ["GenEML"]
 
@@ -345,7 +346,9 @@ class GenEML(MultiLabelEstimator):
         if self.exposure == "labels":
             return PerLabel(problem.n_labels, float(self.alpha1), float(self.alpha2))
         F = np.empty((problem.n_labels, 0)) if F is None else F
-        return Covariates(problem.backend.asarray(_with_one(F, problem)), problem.n_features, 1.0)
+        return CovariateExposure(
+            problem.backend.asarray(_with_one(F, problem)), problem.n_features, 1.0
+        )
 
     def _model(self, problem: Problem, state: dict, exposure: Exposure) -> LowRank:
         arrays = {name: problem.backend.to_numpy(array) for name, array in state.items()}
@@ -354,7 +357,7 @@ class GenEML(MultiLabelEstimator):
         self.exposure_interval_: np.ndarray | None = None
         self.beta_, self.bias_ = arrays.get("beta"), arrays.get("bias")
         self.exposures_ = arrays.get("mu", np.ones(problem.n_labels, W.dtype))
-        if isinstance(exposure, Covariates):
+        if isinstance(exposure, CovariateExposure):
             asked = {name: state[name] for name in exposure.learned}
             total = problem.blocks.sum(_total_exposure, exposure, asked, state["V"])
             self.exposures_ = problem.backend.to_numpy(total) / problem.n_samples
@@ -443,7 +446,7 @@ class GenEML(MultiLabelEstimator):
         return np.concatenate([self._block_rates(b) for b in blocks])
 
     def _block_rates(self, b: Block) -> np.ndarray:
-        codes = b.kernels.to_numpy(b.project(b.kernels.asarray(self.beta_)))
+        codes = b.backend.to_numpy(b.project(b.backend.asarray(self.beta_)))
         mu = sigmoid(codes @ self._exposure_features().T + self.bias_)
         return np.clip(mu, EDGE, 1 - EDGE)
 
@@ -511,13 +514,13 @@ class GenEML(MultiLabelEstimator):
         k, parts = checked_k(k), []
         for b in self._blocks(X, len(self.classes_), labels):
             U = self._folded_in(b) if fold_in and not self.n_draws_ else self._codes(b)
-            scores = U @ b.kernels.asarray(self._label_factors()).T
+            scores = U @ b.backend.asarray(self._label_factors()).T
             if b.omega is None and self._models_exposure():
                 mu = self.exposures_[None, :] if self.beta_ is None else self._block_rates(b)
                 # (1-μ)σ / (1-μσ) = σ(ψ + log(1-μ))
-                scores = scores + b.kernels.asarray(np.log1p(-mu).astype(self.model_.W.dtype))
+                scores = scores + b.backend.asarray(np.log1p(-mu).astype(self.model_.W.dtype))
             said = b.Y if b.omega is None else b.omega
-            parts.append(b.kernels.top_k(scores, None, k, said))
+            parts.append(b.backend.top_k(scores, None, k, said))
         return self._sorted(TopK(*(np.concatenate(arrays) for arrays in zip(*parts))))
 
     def _models_exposure(self) -> bool:
@@ -525,18 +528,18 @@ class GenEML(MultiLabelEstimator):
 
     def _folded_in(self, b: Block) -> Array:
         """Codes with what was said of each row, and the constant behind the last."""
-        asarray, rank = b.kernels.asarray, self.model_.W.shape[1] - self.fit_intercept
+        asarray, rank = b.backend.asarray, self.model_.W.shape[1] - self.fit_intercept
         W, V = asarray(self.model_.W[:, :rank]), asarray(self._label_factors())
         exposure: Exposure = AllAsked(len(self.classes_))
         asked: dict[str, Array] = {}
         if self.beta_ is not None:
-            exposure = Covariates(asarray(self._exposure_features()), len(self.beta_), 1.0)
+            exposure = CovariateExposure(asarray(self._exposure_features()), len(self.beta_), 1.0)
             asked = {"beta": asarray(self.beta_), "bias": asarray(self.bias_)}
         elif self._models_exposure():
             exposure = PerLabel(len(self.classes_), self.alpha1, self.alpha2)
             asked = {"mu": asarray(self.exposures_.astype(self.model_.W.dtype))}
         context = Context(W, V, exposure, asked, float(self.reg_u), polya_gamma=False)
-        U = b.kernels.to_numpy(folded_codes(b, context, _FOLD_STEPS))
+        U = b.backend.to_numpy(folded_codes(b, context, _FOLD_STEPS))
         one = np.ones((len(U), V.shape[1] - rank), U.dtype)
         return asarray(np.hstack([U, one]))
 
@@ -606,7 +609,7 @@ def _with_constant(W: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def _total_exposure(b: Block, exposure: Exposure, asked: dict, like: Array) -> Array:
-    rates, size = exposure.rates(b, asked, like), max(1, b.kernels.chunk // len(like))
+    rates, size = exposure.rates(b, asked, like), max(1, b.backend.chunk // len(like))
     starts = range(0, max(1, b.Y.shape[0]), size)
     return sum(rates(slice(start, start + size)).sum(0) for start in starts)
 
@@ -614,11 +617,11 @@ def _total_exposure(b: Block, exposure: Exposure, asked: dict, like: Array) -> A
 def _laid_out(b: Block) -> tuple[list, list, list]:
     """X, Y and who was asked (1), was not (0), or may have been (-1), dense, in lists of one."""
     rows = slice(0, b.Y.shape[0])
-    eye = b.kernels.asarray(np.eye(b.X.shape[1]))
-    X = b.kernels.to_numpy(b.project(eye)).astype(np.float64)
-    Y = b.kernels.to_numpy(b.kernels.dense(b.Y, rows, eye.dtype)) > 0
+    eye = b.backend.asarray(np.eye(b.X.shape[1]))
+    X = b.backend.to_numpy(b.project(eye)).astype(np.float64)
+    Y = b.backend.to_numpy(b.backend.dense(b.Y, rows, eye.dtype)) > 0
     if b.omega is None:
         asked = np.where(Y, 1, -1).astype(np.int8)
     else:
-        asked = b.kernels.to_numpy(b.kernels.dense(b.omega, rows, eye.dtype)).astype(np.int8)
+        asked = b.backend.to_numpy(b.backend.dense(b.omega, rows, eye.dtype)).astype(np.int8)
     return [X], [Y], [asked]

@@ -11,7 +11,7 @@ it is one pass over the scores (`Backend.exposed`), some rows at a time.
 u being 1). Two curvatures lead to the same fixed points:
 
 - `shared`: u_n + (c_n VᵀV + λ_u I)⁻¹ (Vᵀr_n - λ_u (u_n - Wᵀx_n)), one matrix for all rows up to
-  the scale c_n ≤ ¼ (`tacit.solvers.climb`). O(n L k) a step, k² memory.
+  the scale c_n ≤ ¼ (`tacit.engines.solvers.climb`). O(n L k) a step, k² memory.
 - `polya-gamma`, the paper's: with ω = p η(ψ) and κ = y - ½, u_n = (Σ_l ω v_lv_lᵀ + λ_u I)⁻¹
   (Σ_l (p κ - ω b_l) v_l + λ_u Wᵀx_n). The Grams of the labels are one matrix product, O(n L k²),
   some labels at a time. Those of the rows, needed only here, are not formed: ω varies little, so
@@ -19,7 +19,7 @@ u being 1). Two curvatures lead to the same fixed points:
 
 **W step** (free codes): (XᵀX + (λ_w/λ_u) I) W = XᵀU. The paper prints λ_w alone.
 **W step** (tied codes, U = XW): on the bound of (1) in W, as in logistic LEML.
-**μ step**: `tacit.exposure`.
+**μ step**: `tacit.engines.exposure`.
 Each step raises J, or leaves it.
 """
 
@@ -33,15 +33,15 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Exposed
 from tacit.backends.block import Block, label_counts, pieces
-from tacit.base import Problem
+from tacit.basics.numerics import eta, inner
 from tacit.blocks import Blocks
 from tacit.blocks.rows import add
-from tacit.exposure import Covariates, Exposure, PerLabel, Rates
-from tacit.fitting import State
+from tacit.engines.descend import State
+from tacit.engines.exposure import CovariateExposure, Exposure, PerLabel, Rates
+from tacit.engines.moments import Equations, Products
+from tacit.engines.solvers import Climbing, cg, climb, leverage, leverages, shared_curvature
+from tacit.estimators import Problem
 from tacit.methods.leml.squared import leading_labels
-from tacit.moments import Equations, Products
-from tacit.numerics import eta, inner
-from tacit.solvers import Climbing, cg, climb, leverage, leverages, shared_curvature
 
 __all__ = ["EM", "Context", "Priors", "folded_codes", "label_map"]
 
@@ -121,7 +121,7 @@ class EM:
         objective = -(fit + self._log_prior(coded, state))
         if isinstance(self.exposure, PerLabel):
             state |= self.exposure.updated(asked, self.problem.n_samples, state["V"])
-        elif isinstance(self.exposure, Covariates):
+        elif isinstance(self.exposure, CovariateExposure):
             slopes = coded.sum(_exposure_slopes, self._context(state), self.exposure.features)
             n = self.problem.n_samples
             state |= self.exposure.stepped(self._asked(state), slopes, n, self.equations)
@@ -224,12 +224,12 @@ class EM:
         return xp.reshape(x, shape)
 
 
-def solved(kernels: Any, grams: Array, B: Array, reg: Array) -> Array:
+def solved(backend: Any, grams: Array, B: Array, reg: Array) -> Array:
     """`solve_packed`, some problems at a time."""
     size = -(-B.shape[0] // _PIECES)
     parts = [slice(start, start + size) for start in range(0, B.shape[0], size)]
-    solve = lambda part: kernels.solve_packed(grams[:, part], B[part], reg)
-    return array_namespace(B).concat(kernels.over(solve, parts))
+    solve = lambda part: backend.solve_packed(grams[:, part], B[part], reg)
+    return array_namespace(B).concat(backend.parallel_map(solve, parts))
 
 
 def label_map(V: Array, F: Array) -> Array:
@@ -335,15 +335,15 @@ def raised(b: Block, U: Array, XW: Array, context: Context, steps: int) -> Array
         ).x
 
     f = polya_gamma if context.polya_gamma else shared
-    return xp.concat(b.kernels.over(f, pieces(b, V.shape[0])))[:, : context.rank] @ B.T
+    return xp.concat(b.backend.parallel_map(f, pieces(b, V.shape[0])))[:, : context.rank] @ B.T
 
 
 def _posterior(b: Block, rows: slice, F: Array, mu: Array) -> tuple[Array, Array]:
     """p and y of some rows, laid out."""
     xp = array_namespace(F)
-    y = b.kernels.dense(b.Y, rows, F.dtype)
+    y = b.backend.dense(b.Y, rows, F.dtype)
     if b.omega is not None:
-        return b.kernels.dense(b.omega, rows, F.dtype), y
+        return b.backend.dense(b.omega, rows, F.dtype), y
     p = mu / (1 + (1 - mu) * xp.exp(xp.clip(F, min=-40.0, max=40.0)))
     return xp.where(y > 0, xp.ones_like(p), p), y
 
@@ -357,7 +357,7 @@ def _exposed(
     label_weights: Array | None,
 ) -> Exposed:
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
-    return b.kernels.exposed(F, mu, S, y, rows, row_weights, label_weights)
+    return b.backend.exposed(F, mu, S, y, rows, row_weights, label_weights)
 
 
 def extended(U: Array, V: Array) -> Array:
@@ -419,7 +419,7 @@ def label_pass(
         at = _exposed(b, rows, A @ V.T, rates(rows), weights, None)
         return at.labels, at.residual.T @ A, float(xp.sum(weights))
 
-    return reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
+    return reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0])))
 
 
 def label_grams(
@@ -434,9 +434,9 @@ def label_grams(
         F = A @ V.T
         p, y = _posterior(b, rows, F, rates(rows))
         p, y, F = p[:, labels], y[:, labels], F[:, labels]
-        return b.kernels.packed_grams(A, p * eta(F)), (p * (y - 0.5)).T @ A
+        return b.backend.packed_grams(A, p * eta(F)), (p * (y - 0.5)).T @ A
 
-    return reduce(add, b.kernels.over(piece, pieces(b, V.shape[0], V.shape[1])))
+    return reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0], V.shape[1])))
 
 
 def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[float, Array, float]:
@@ -450,7 +450,7 @@ def _tied_pass(b: Block, context: Context, W: Array, weights: Array) -> tuple[fl
         total = float(xp.sum(at.rows[1], dtype=xp.float64))
         return float(xp.sum(at.rows[0], dtype=xp.float64)), [slope], total
 
-    value, slopes, curvature = reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
+    value, slopes, curvature = reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0])))
     return value, b.project_t(xp.concat(slopes)), curvature
 
 
@@ -466,5 +466,5 @@ def _exposure_slopes(
         p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, mu)
         return [(p - mu) @ features], xp.sum(p - mu, axis=0)
 
-    parts, totals = reduce(add, b.kernels.over(piece, pieces(b, V.shape[0])))
+    parts, totals = reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0])))
     return b.project_t(xp.concat(parts)), totals

@@ -31,8 +31,10 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
-from tacit.exposure import Exposure, PerLabel
-from tacit.fitting import State
+from tacit.engines.descend import State
+from tacit.engines.exposure import Exposure, PerLabel
+from tacit.engines.moments import Moments
+from tacit.engines.solvers import cg, leverage, shared_curvature
 from tacit.methods.geneml.em import (
     LOGISTIC_BOUND,
     Context,
@@ -43,8 +45,6 @@ from tacit.methods.geneml.em import (
     raised,
     solved,
 )
-from tacit.moments import Moments
-from tacit.solvers import cg, leverage, shared_curvature
 
 __all__ = ["Online"]
 
@@ -102,7 +102,7 @@ class Online:
     def update(self, state: State, b: Block, n: float) -> tuple[State, float]:
         """The state after a batch of the n rows, and the batch's log-likelihood before it."""
         # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
-        [found] = b.kernels.over(lambda b: self._updated(state, b, n), [b])
+        [found] = b.backend.parallel_map(lambda b: self._updated(state, b, n), [b])
         return found
 
     def _updated(self, state: State, b: Block, n: float) -> tuple[State, float]:
@@ -111,7 +111,7 @@ class Online:
         asked = {name: state[name] for name in self.exposure.learned}
         context = Context(state["W"], state["V"], self.exposure, asked, self.priors.u,
                           self.polya_gamma)  # fmt: skip
-        together = lambda *steps: b.kernels.over(lambda f: f(), steps)
+        together = lambda *steps: b.backend.parallel_map(lambda f: f(), steps)
         # The coordinates of `raised` are kept by the context; here they cost no time of their own.
         XW, _ = together(lambda: b.project(context.W), lambda: context.coordinates)
         U = raised(b, XW, XW, context, _POLYA_GAMMA_STEPS if self.polya_gamma else _STEPS)
@@ -139,7 +139,7 @@ class Online:
         if self.polya_gamma:
             grams, B = label_grams((b, U), context, V, slice(0, V.shape[0]))
             new["grams"], new["B"] = mean("grams", grams), mean("B", B)
-            new["V"] = solved(b.kernels, new["grams"], new["B"], reg)
+            new["V"] = solved(b.backend, new["grams"], new["B"], reg)
         else:
             new["gram"] = mean("gram", gram)
             c = xp.astype(sums[2] * (size / total), V.dtype)
@@ -185,4 +185,4 @@ def _squares(b: Block, like: Array) -> Array:
     if not isinstance(b.X, Sparse):
         return (b.X * b.X).T @ ones[:, 0]
     columns = b.X.transposed
-    return b.kernels.spmm(replace(columns, data=columns.data**2), ones)[:, 0]
+    return b.backend.spmm(replace(columns, data=columns.data**2), ones)[:, 0]

@@ -32,19 +32,19 @@ from typing import Any, Literal, Protocol, Self
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Completion, MultiLabelEstimator, Problem, shared_checks
-from tacit.fitting import State
+from tacit.basics.numerics import inner
+from tacit.basics.params import a_float, an_int, check_params, one_of, or_auto
+from tacit.engines.descend import State
+from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.moments import Equations, Moments, Products
+from tacit.estimators import Completion, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import DENSE_LIMIT, check_dense
-from tacit.losses import LOSSES, Loss
 from tacit.methods.leml.curvature import SharedCurvature
 from tacit.methods.leml.masked import MaskedNewton, MaskedSquared
 from tacit.methods.leml.one_class import OneClass
 from tacit.methods.leml.path import Path, choose, fit_path
 from tacit.methods.leml.squared import ClosedForm, CompleteSquared
 from tacit.models import LowRank, fold_in
-from tacit.moments import Equations, Moments, Products
-from tacit.numerics import inner
-from tacit.params import a_float, an_int, check_params, one_of, or_auto
 
 __all__ = ["LEML", "Path"]
 
@@ -284,7 +284,7 @@ class LEML(MultiLabelEstimator):
         (1) does not say how far codes stray from Wᵀx, and its λ lets them stray too far: with this
         one a typical label moves the code half way, whatever the scale of H.
         """
-        W, H = (block.kernels.asarray(factor) for factor in (self.model_.W, self.model_.H))
+        W, H = (block.backend.asarray(factor) for factor in (self.model_.W, self.model_.H))
         spread = inner(H, H) / H.shape[1]
         if spread == 0:
             return self._codes(block)

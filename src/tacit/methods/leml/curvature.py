@@ -24,12 +24,12 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Problem
-from tacit.fitting import State
-from tacit.losses import Loss
+from tacit.basics.numerics import inner
+from tacit.engines.descend import State
+from tacit.engines.losses import Loss
+from tacit.engines.moments import Equations
+from tacit.estimators import Problem
 from tacit.methods.leml.squared import ridge_rows, ridge_start
-from tacit.moments import Equations
-from tacit.numerics import inner
 
 __all__ = ["SharedCurvature"]
 
@@ -124,7 +124,7 @@ def _scores(b: Block, A: Array, H: Array):
     size = max(1, _BLOCK_ENTRIES // max(1, H.shape[0]))
     for start in range(0, max(1, A.shape[0]), size):  # at least once: a block may be empty
         rows = slice(start, min(start + size, A.shape[0]))
-        yield rows, b.kernels.dense(b.Y, rows, A.dtype), A[rows] @ H.T
+        yield rows, b.backend.dense(b.Y, rows, A.dtype), A[rows] @ H.T
 
 
 def _weight(y: Array, unsaid_weight: float) -> Any:

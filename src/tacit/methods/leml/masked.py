@@ -18,16 +18,16 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Problem
+from tacit.basics.numerics import inner
 from tacit.blocks import Blocks
-from tacit.fitting import State
-from tacit.losses import Loss
+from tacit.engines.descend import State
+from tacit.engines.losses import Loss
+from tacit.engines.moments import Products
+from tacit.engines.risk import Risk
+from tacit.engines.solvers import cg, tron
+from tacit.estimators import Problem
 from tacit.methods.leml.squared import ridge_start
 from tacit.models import FixedH, FixedW
-from tacit.moments import Products
-from tacit.numerics import inner
-from tacit.risk import Risk
-from tacit.solvers import cg, tron
 
 __all__ = ["MaskedNewton", "MaskedSquared"]
 
@@ -138,9 +138,9 @@ def _with_codes(b: Block, W: Array) -> tuple[Block, Array]:
 def _said_by_codes(coded: tuple[Block, Array]) -> Array:
     """YᵀA: only entries said yes count, and all of those are in Ω."""
     b, U = coded
-    return b.kernels.spmm_t(b.Y, U)
+    return b.backend.spmm_t(b.Y, U)
 
 
 def _grams(coded: tuple[Block, Array], labels: slice) -> Array:
     b, U = coded
-    return b.kernels.grams(b.omega, U, labels)
+    return b.backend.grams(b.omega, U, labels)

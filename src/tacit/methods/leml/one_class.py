@@ -30,14 +30,14 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.base import Problem
+from tacit.basics.numerics import inner
 from tacit.blocks import Blocks
-from tacit.fitting import State
-from tacit.losses import LOSSES
+from tacit.engines.descend import State
+from tacit.engines.losses import LOSSES
+from tacit.engines.moments import Equations
+from tacit.engines.solvers import cg
+from tacit.estimators import Problem
 from tacit.models import fold_in
-from tacit.moments import Equations
-from tacit.numerics import inner
-from tacit.solvers import cg
 
 __all__ = ["OneClass"]
 
@@ -98,7 +98,7 @@ class OneClass:
 
 def _scattered(b: Block, draws: Array) -> Array:
     A = b.project(_SCATTER * draws)
-    return b.kernels.spmm_t(b.Y, array_namespace(A).cos(A))
+    return b.backend.spmm_t(b.Y, array_namespace(A).cos(A))
 
 
 def _coded(b: Block, W: Array, H: Array, unsaid_weight: float, reg: float) -> tuple[Block, Array]:
@@ -107,7 +107,7 @@ def _coded(b: Block, W: Array, H: Array, unsaid_weight: float, reg: float) -> tu
 
 def _cross(coded: tuple[Block, Array]) -> tuple[Array, Array]:
     b, U = coded
-    return b.project_t(U), b.kernels.spmm_t(b.Y, U)
+    return b.project_t(U), b.backend.spmm_t(b.Y, U)
 
 
 def _gram(coded: tuple[Block, Array]) -> Array:
@@ -117,7 +117,7 @@ def _gram(coded: tuple[Block, Array]) -> Array:
 def _said_product(coded: tuple[Block, Array], V: Array) -> Array:
     """Σ_{i ∈ S_j} u_iu_iᵀ v_j for each label j."""
     b, U = coded
-    return b.kernels.spmm_t(b.Y, U, b.kernels.sddmm(b.Y, U, V))
+    return b.backend.spmm_t(b.Y, U, b.backend.sddmm(b.Y, U, V))
 
 
 def _misfit(coded: tuple[Block, Array], W: Array, H: Array, w: float) -> tuple[float, float]:
@@ -132,7 +132,7 @@ def _risk(b: Block, W: Array, H: Array, w: float) -> float:
 
 def _weighted_squares(b: Block, U: Array, H: Array, w: float) -> float:
     """Σ_said (1 - z)² + w Σ_unsaid z² = Σ_said (1 - 2z + (1 - w) z²) + w ⟨UᵀU, HᵀH⟩."""
-    z = b.kernels.sddmm(b.Y, U, H)
+    z = b.backend.sddmm(b.Y, U, H)
     xp = array_namespace(z)
     said = xp.sum(1 - 2 * z + (1 - w) * z * z, dtype=xp.float64)
     return float(said) + w * inner(U.T @ U, H.T @ H)

@@ -25,15 +25,15 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
-from tacit.base import Problem
+from tacit.basics.params import an_int, check_params
 from tacit.blocks import Blocks
 from tacit.blocks.facts import Facts
 from tacit.blocks.rows import rows_of_fold
-from tacit.fitting import State
+from tacit.engines.descend import State
+from tacit.engines.moments import Equations, Moments
+from tacit.estimators import Problem
 from tacit.methods.leml.squared import CompleteSquared, leading_labels
 from tacit.models import LowRank
-from tacit.moments import Equations, Moments
-from tacit.params import an_int, check_params
 
 if TYPE_CHECKING:
     from tacit.methods.leml import LEML, Alternation

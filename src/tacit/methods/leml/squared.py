@@ -8,7 +8,7 @@ Rotating by the eigenvectors of M = R diag(m) Rᵀ first,
     XᵀX W̃ diag(m) + λW̃ = XᵀY H R,    W = W̃ Rᵀ,                                              (2)
 
 splits it into `rank` ridge problems, solved exactly from the moments where n_features allows, and
-by conjugate gradients with one step size a column where not (`tacit.moments`).
+by conjugate gradients with one step size a column where not (`tacit.engines.moments`).
 
 **H step.** One rank × rank matrix for all labels, H = (YᵀA)(AᵀA + λI)⁻¹.
 
@@ -28,11 +28,11 @@ from collections.abc import Callable
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
-from tacit.base import Problem
-from tacit.fitting import State
-from tacit.moments import Equations, Moments
-from tacit.numerics import inner
-from tacit.solvers import leading_subspace
+from tacit.basics.numerics import inner
+from tacit.engines.descend import State
+from tacit.engines.moments import Equations, Moments
+from tacit.engines.solvers import leading_subspace
+from tacit.estimators import Problem
 
 __all__ = ["ClosedForm", "CompleteSquared", "leading_labels", "ridge_rows", "ridge_start"]
 

@@ -24,7 +24,7 @@ a grid. With one c for all labels (1) ranks as plain logistic regression does; w
 is which probabilities exceed ½.
 
 **Solvers.** `sgd` is the paper's: AdaGrad on mini-batches (`descent`). `newton` is trust-region
-Newton on all rows (`tacit.models.columns`), with the curvature of EM's bound, which is never
+Newton on all rows (`tacit.engines.labelwise`), with the curvature of EM's bound, which is never
 negative. A pass of `sgd` costs two products with X, a step of Newton's a dozen or more: with many
 features `sgd` is sooner there and is the default; with few, as in bibtex, `newton` is, and better.
 """
@@ -43,20 +43,20 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block, label_counts
-from tacit.base import Completion, MultiLabelEstimator, Problem, shared_checks
+from tacit.basics.numerics import sigmoid
+from tacit.basics.params import a_float, an_int, check_params, one_of
 from tacit.blocks import Blocks, MemoryBlocks
 from tacit.blocks.facts import Facts
-from tacit.fitting import Checkpoint, State, settled
+from tacit.engines.descend import Checkpoint, State, settled
+from tacit.engines.labelwise import label_groups, newton_pass
+from tacit.engines.losses import LOSSES, Logistic, Loss, PositiveUnlabelled
+from tacit.estimators import Completion, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import Labels, check_dense
-from tacit.losses import LOSSES, Logistic, Loss, PositiveUnlabelled
 from tacit.methods.mpu.descent import Descent, feature_counts
-from tacit.methods.mpu.levels import Dealt, predictions
+from tacit.methods.mpu.folded_batches import FoldedBatches, predictions
 from tacit.metrics import best_threshold
 from tacit.missing import HeldOut, Rates, profile_rates
 from tacit.models import LowRank
-from tacit.models.columns import label_groups, newton_pass
-from tacit.numerics import sigmoid
-from tacit.params import a_float, an_int, check_params, one_of
 
 __all__ = ["MPU"]
 
@@ -238,7 +238,7 @@ class MPU(MultiLabelEstimator):
 
     def _trainings(self, problem: Problem) -> Generator[Training, Array, None]:
         """Figure 3: yields what is to be trained, and is sent the weights found."""
-        rows = self._dealt(problem)
+        rows = self._folded_batches(problem)
         backend, last = problem.backend, self.levels - 1
         self._levels: list[Array] = []
         yield from self._find_c(problem, rows)
@@ -311,17 +311,17 @@ class MPU(MultiLabelEstimator):
         self._known = known
         return super()._problem(blocks, known, resume)
 
-    def _dealt(self, problem: Problem) -> Dealt:
+    def _folded_batches(self, problem: Problem) -> FoldedBatches:
         n, most = problem.n_samples, problem.n_samples
         if self._in_folds:
             most = -(-n // self.cv)
         size = most if self.solver == "newton" else min(self._batch_size(n), most)
-        return Dealt(problem, max(1, size), int(problem.rng.randint(2**31)), self.cv)
+        return FoldedBatches(problem, max(1, size), int(problem.rng.randint(2**31)), self.cv)
 
     def _batch_size(self, n: int) -> int:
         return self.batch_size or min(max(n // 100, 512), 8192)
 
-    def _find_c(self, problem: Problem, rows: Dealt) -> Generator[Training, Array, None]:
+    def _find_c(self, problem: Problem, rows: FoldedBatches) -> Generator[Training, Array, None]:
         known = problem.kind != "positive-only" or not isinstance(self.c, str)
         if known:
             c = 1.0 if problem.kind != "positive-only" else float(self.c)
@@ -342,7 +342,7 @@ class MPU(MultiLabelEstimator):
         self.c_overall_ = np.asarray(rates.overall, np.float64)
         self._how = rates.how
 
-    def _profile(self, problem: Problem, rows: Dealt) -> Rates:
+    def _profile(self, problem: Problem, rows: FoldedBatches) -> Rates:
         """J minimised with each c of a grid, from c = 1 downwards, for every label."""
         blocks = MemoryBlocks(tuple(b for _, b in rows.batches()))
         groups = label_groups(problem.n_samples, problem.n_labels)
@@ -384,7 +384,7 @@ class MPU(MultiLabelEstimator):
         if begun is None:
             self.history_ = []
         first = known if begun is None else begun[-1]
-        rows = Dealt(problem, self._batch_size(0), len(self.history_), 1)
+        rows = FoldedBatches(problem, self._batch_size(0), len(self.history_), 1)
         for _ in self._find_c(problem, rows):  # it is known
             pass
         c = problem.backend.asarray(self.c_.astype(problem.dtype)[None, :])
@@ -410,8 +410,8 @@ class MPU(MultiLabelEstimator):
         """The scores of the last level: those of each level are features of the next."""
         F = self._latent(block)
         for W in self._above():
-            block = replace(block, more=(*block.more, predictions(F, self.top, block.kernels)))
-            F = block.project(block.kernels.kept(W))
+            block = replace(block, more=(*block.more, predictions(F, self.top, block.backend)))
+            F = block.project(block.backend.kept(W))
         return F
 
     def _above(self) -> list[np.ndarray]:
@@ -454,7 +454,7 @@ class MPU(MultiLabelEstimator):
             if b.omega is not None or (self.c_ >= 1).all():
                 return F
             shift = np.log1p(-np.minimum(self.c_, 1 - 1e-7))  # σ(f + log(1 - c)) is that
-            return F + b.kernels.asarray(shift.astype(self.model_.W.dtype))
+            return F + b.backend.asarray(shift.astype(self.model_.W.dtype))
 
         return self._completion(X, labels, k, silent)
 
@@ -497,7 +497,7 @@ class Trainer:
 
     model: MPU
     problem: Problem
-    rows: Dealt
+    rows: FoldedBatches
     c: Array | None
 
     def __call__(self, *, without: int | None = None) -> Training:
@@ -515,7 +515,7 @@ class Trainer:
         def step(state: State, before: int) -> tuple[State, float]:
             batches = (b for _, b in rows.batches(without=without))
             if before == plain:
-                state = state | {"W": self._louder(state["W"])}
+                state = state | {"W": self._shift_intercept_by_log_c(state["W"])}
             return descent.epoch(state, batches, one if before < plain else self.c)
 
         start = lambda: {"W": W, "W²": xp.zeros_like(W)}
@@ -528,7 +528,7 @@ class Trainer:
 
         def step(state: State, before: int) -> tuple[State, float]:
             loss = lambda labels: self._loss(labels if before else None)
-            W = self._louder(state["W"]) if before == 1 else state["W"]
+            W = self._shift_intercept_by_log_c(state["W"]) if before == 1 else state["W"]
             Z, J = newton_pass(blocks, loss, float(model.reg), W, groups, model.tol)
             return {"W": Z}, float(array_namespace(J).sum(J))
 
@@ -543,7 +543,7 @@ class Trainer:
         like = self.problem.backend.asarray(np.zeros(1, self.problem.dtype))
         return sum(feature_counts(b, like) for _, b in self.rows.batches())
 
-    def _louder(self, W: Array) -> Array:
+    def _shift_intercept_by_log_c(self, W: Array) -> Array:
         """Where c comes in: W whose cσ(f) is what σ(f) was, where it is small."""
         if self.c is None or not self.model.fit_intercept:
             return W
@@ -575,24 +575,24 @@ def _most_weights(problem: Problem) -> int:
     return _MOST_WEIGHTS if room is None else room // (4 * problem.dtype.itemsize)
 
 
-def _said(rows: Dealt, without: int | None = None) -> tuple[np.ndarray, int]:
+def _said(rows: FoldedBatches, without: int | None = None) -> tuple[np.ndarray, int]:
     """How often each label was said, and of how many rows."""
     counts, n = 0.0, 0
     for _, b in rows.batches(without=without):
-        counts, n = counts + b.kernels.to_numpy(label_counts(b)), n + b.Y.shape[0]
+        counts, n = counts + b.backend.to_numpy(label_counts(b)), n + b.Y.shape[0]
     return np.asarray(counts), n
 
 
 def _held_out(b: Block, W: Array) -> HeldOut:
-    return HeldOut.of(b.Y.scipy(), b.kernels.to_numpy(sigmoid(b.project(W))))
+    return HeldOut.of(b.Y.scipy(), b.backend.to_numpy(sigmoid(b.project(W))))
 
 
-def _tuned(rows: Dealt, W: Array, c: np.ndarray) -> float:
+def _tuned(rows: FoldedBatches, W: Array, c: np.ndarray) -> float:
     """The threshold of largest micro-F1 on the fold that W has not seen, or some of it."""
     blocks, scores, room = [], [], _TUNED_SCORES
     for _, b in rows.batches(only=0):
         blocks.append(b)
-        scores.append(b.kernels.to_numpy(sigmoid(b.project(W))))
+        scores.append(b.backend.to_numpy(sigmoid(b.project(W))))
         room -= scores[-1].size
         if room <= 0:
             break

@@ -20,8 +20,8 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, pieces
-from tacit.fitting import State
-from tacit.numerics import cache_sized, inner
+from tacit.basics.numerics import cache_sized, inner
+from tacit.engines.descend import State
 
 __all__ = ["Descent", "feature_counts"]
 
@@ -44,7 +44,7 @@ class Descent:
     def update(self, state: State, b: Block, c: Array) -> Array:
         """Change `state` by a batch, and return the loss of the batch before that."""
         # A batch is small: threads that BLAS leaves spinning would cost more than they bring.
-        [loss] = b.kernels.over(lambda b: self._updated(state["W"], state["W²"], b, c), [b])
+        [loss] = b.backend.parallel_map(lambda b: self._updated(state["W"], state["W²"], b, c), [b])
         return loss
 
     def _updated(self, W: Array, S: Array, b: Block, c: Array) -> Array:
@@ -56,11 +56,11 @@ class Descent:
     def _step(self, W: Array, S: Array, part: Any, R: Array, counts: Array, b: Block) -> None:
         decay = self.reg * _present(part, W) / array_namespace(W).clip(counts, min=1.0)
         if not isinstance(part, Sparse):
-            G = b.kernels.spmm_t(part, R) + decay[:, None] * W
-            b.kernels.adagrad(W, S, G, self.rate)
+            G = b.backend.spmm_t(part, R) + decay[:, None] * W
+            b.backend.adagrad(W, S, G, self.rate)
             return
         features, columns = part.transposed.occupied
-        b.kernels.adagrad_spmm(W, S, columns, R, self.rate, features, decay[features])
+        b.backend.adagrad_spmm(W, S, columns, R, self.rate, features, decay[features])
 
 
 def residual(W: Array, b: Block, c: Array) -> tuple[Array, Array]:
@@ -71,10 +71,10 @@ def residual(W: Array, b: Block, c: Array) -> tuple[Array, Array]:
 
     def piece(rows: slice) -> tuple[Array, Array]:
         F = b.some(rows).project(W)
-        found = b.kernels.exposed(F, c, S, y, rows, None, None)
+        found = b.backend.exposed(F, c, S, y, rows, None, None)
         return -found.residual, -xp.sum(found.rows[0], dtype=xp.float64)
 
-    parts, losses = zip(*b.kernels.over(piece, pieces(b, n_labels, _FLOPS)))
+    parts, losses = zip(*b.backend.parallel_map(piece, pieces(b, n_labels, _FLOPS)))
     return parts[0] if len(parts) == 1 else xp.concat(list(parts)), sum(losses)
 
 

@@ -3,18 +3,19 @@
 It fits ridge regression on features that it scales itself (level 0), lets labels speak for each
 other (level 1), lets features tell by coming together (products) and fills in what was probably
 true (level 2): `levels.py` has the formulas. Then it
-looks again at the few labels that are in question in a row (level 3, `tacit.second_look`). Every
-choice, and whether a level stays, is made by cross-validation on entries that were *said*; what
-nobody said is never held for false when something is judged. `report_` says what was chosen, what
-it brought and what it cost.
+looks again at the few labels that are in question in a row (level 3,
+`tacit.methods.tacit.second_look`). Every choice, and whether a level stays, is made by
+cross-validation on entries that were *said*; what nobody said is never held for false when
+something is judged. `report_` says what was chosen, what it brought and what it cost.
 
 Scores become probabilities that a label is true by an isotonic map of out-of-fold scores and, where
-silence means nothing, the share of true labels that were said (`tacit.calibration`). `complete`
-also looks at what else was said of the row.
+silence means nothing, the share of true labels that were said (`tacit.methods.tacit.calibration`).
+`complete` also looks at what else was said of the row.
 
 Where moments are too large (many features), ridge comes from conjugate gradients and one held-out
 fold chooses; where even the weights are (many features and many labels), each feature stands by
-itself (`tacit.by_feature`) or, of dense features and masked labels, it is LEML's of low rank.
+itself (`tacit.methods.tacit.by_feature`) or, of dense features and masked labels, it is LEML's of
+low rank.
 
 References: none of its own. Level 0 is Tikhonov's; level 1 is stacking (Wolpert 1992; Breiman and
 Friedman 1997, "Curds and whey"); level 2 is one step of EM under Elkan and Noto's (2008) model; the
@@ -40,14 +41,24 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, label_counts
-from tacit.base import Completion, Facts, MultiLabelEstimator, Problem, checked_k, shared_checks
+from tacit.basics.params import an_int, one_of
 from tacit.blocks import Blocks
-from tacit.by_feature import RARITIES, Tally
-from tacit.calibration import Monotone, calibrated
-from tacit.fitting import descend
+from tacit.engines.descend import descend
+from tacit.engines.losses import Probability
+from tacit.engines.moments import Products
+from tacit.estimators import (
+    Completion,
+    Facts,
+    MultiLabelEstimator,
+    Problem,
+    checked_k,
+    shared_checks,
+)
+from tacit.features.scaling import Scaling, choices
 from tacit.labels import DENSE_LIMIT, Labels, TopK
-from tacit.losses import Probability
 from tacit.methods.leml import LEML
+from tacit.methods.tacit.by_feature import RARITIES, Tally
+from tacit.methods.tacit.calibration import Monotone, calibrated
 from tacit.methods.tacit.levels import (
     EXPOSURES,
     LADDER,
@@ -57,24 +68,21 @@ from tacit.methods.tacit.levels import (
     UNSAID,
     Fold,
     Folds,
-    Seen,
+    HeldOutModel,
     Solution,
+    down_weight_silent_rows,
+    ease_links,
     gain,
     gain_of_completion,
     gains_of,
-    heard,
-    linked,
+    is_silent_row,
     mean_gain,
-    says_nothing,
     scored,
 )
 from tacit.methods.tacit.report import Report, Step
+from tacit.methods.tacit.second_look import OffListEntries, SecondLook, Shortlists, rows_of
 from tacit.metrics.top import contains
 from tacit.models import LowRank
-from tacit.moments import Products
-from tacit.params import an_int, one_of
-from tacit.scaling import Scaling, choices
-from tacit.second_look import Beyond, SecondLook, Shortlists, rows_of
 
 __all__ = ["Tacit"]
 
@@ -101,9 +109,9 @@ _KNOWN_RANKS = (10, 30, 100)
 _KNOWN_ENTRIES = 10**7  # up to which it is tried: a minute for each of some ten fits
 
 
-Part = tuple[Blocks, Seen]
+Part = tuple[Blocks, HeldOutModel]
 """Rows, and a model that has not seen them."""
-Held = list[Part]
+HeldOutParts = list[Part]
 
 
 class Tacit(MultiLabelEstimator):
@@ -116,7 +124,7 @@ class Tacit(MultiLabelEstimator):
         look at the best labels of a row. Products of features belong to all of them.
     scaling : {"auto", "none", "unit", "idf", "standard", "fourier"}, default="auto"
         How features are scaled; "auto" chooses: unit length with or without idf where X is sparse,
-        standardised or random Fourier features where it is dense. See `tacit.scaling`.
+        standardised or random Fourier features where it is dense. See `tacit.features.scaling`.
     budget : float, str or None, default=None
         About how long choosing may take, in seconds or as "60s", "5min", "1h". What does not fit is
         left out, and `report_` says so; the last fit is not counted.
@@ -251,32 +259,36 @@ class Tacit(MultiLabelEstimator):
     def _fit_levels(self, problem: Problem) -> LowRank:
         folds, scaling, reg, found = self._level_0(problem)
         best = self.report_.steps[-1].gain
-        if self._worth("less weight to what is unsaid", self._may_weigh(problem)):
+        if self._should_try("less weight to what is unsaid", self._may_weigh(problem)):
             weighed = ((f"a = {a:g}", folds.weighed(found, reg, a)) for a in UNSAID)
-            best, found = self._kept(
+            best, found = self._keep_if_better(
                 "less weight to what is unsaid", folds, weighed, best, found, _WORTH
             )
-        if problem.kind == "masked" and self._worth("low rank", _too_many_known(problem)):
+        if problem.kind == "masked" and self._should_try("low rank", _too_many_known(problem)):
             low = self._low_ranks(problem, folds, scaling)
-            best, found = self._kept("low rank", folds, low, best, found)
+            best, found = self._keep_if_better("low rank", folds, low, best, found)
         already = "those of low rank do already" if found.unsaid == 0 else ""
-        if self.levels > 0 and self._worth("labels for each other", already or _too_many(problem)):
+        if self.levels > 0 and self._should_try(
+            "labels for each other", already or _too_many(problem)
+        ):
             mixed = ((f"β = {beta:g}", each) for beta, each in folds.in_labels(found))
-            best, found = self._kept("labels for each other", folds, mixed, best, found)
-        if self._worth("products", already or self._may_multiply(problem, scaling)):
+            best, found = self._keep_if_better("labels for each other", folds, mixed, best, found)
+        if self._should_try("products", already or self._may_multiply(problem, scaling)):
             wider = scaling.with_products(problem.blocks, _n_directions(problem), problem.rng)
             more = folds.beside(self._in_turn(problem, wider))
             tried = self._with_products(problem, more, reg, found.unsaid)
-            best, multiplied = self._kept("products", more, tried, best, found)
+            best, multiplied = self._keep_if_better("products", more, tried, best, found)
             if multiplied is not found:
                 folds, scaling, found = more, wider, multiplied
-        if self.levels > 1 and self._worth("imputation", self._may_impute(problem)):
+        if self.levels > 1 and self._should_try("imputation", self._may_impute(problem)):
             filled = self._imputations(problem, folds, found, reg)
-            best, found = self._kept("imputation", folds, filled, best, found)
+            best, found = self._keep_if_better("imputation", folds, filled, best, found)
         self._set_scaling(scaling)
         held = self._held(folds, found.without)
-        apart = ([held[k], *self._held(folds, found.apart(k), k)] for k in range(self.cv))
-        self._settle(problem, held, apart)
+        nested_folds = (
+            [held[k], *self._held(folds, found.nested_folds(k), k)] for k in range(self.cv)
+        )
+        self._calibrate_and_rerank(problem, held, nested_folds)
         return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
 
     def _low_ranks(
@@ -346,9 +358,13 @@ class Tacit(MultiLabelEstimator):
         parts = (problem.fold(f, self.cv).map(scaling) for f in range(self.cv))
         return [Fold.of(part, _like(problem)) for part in parts]
 
-    def _held(self, folds: Folds, weights: tuple[Array, ...], but: int | None = None) -> Held:
+    def _held(
+        self, folds: Folds, weights: tuple[Array, ...], but: int | None = None
+    ) -> HeldOutParts:
         rows = [fold.blocks for k, fold in enumerate(folds.folds) if k != but]
-        return [(blocks, Seen(folds.back(W))) for blocks, W in zip(rows, weights, strict=True)]
+        return [
+            (blocks, HeldOutModel(folds.back(W))) for blocks, W in zip(rows, weights, strict=True)
+        ]
 
     def _kinds_of_scaling(self, problem: Problem) -> tuple[str, ...]:
         return choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
@@ -396,14 +412,14 @@ class Tacit(MultiLabelEstimator):
         for exposure in EXPOSURES:
             yield f"c = {exposure:g}", folds.imputed(found, reg, exposure)
 
-    def _worth(self, level: str, why_not: str) -> bool:
+    def _should_try(self, level: str, why_not: str) -> bool:
         """Whether to try a level; if there is a reason not to, or no time, the report says so."""
         why_not = why_not or ("the budget is spent" if self._clock.over() else "")
         if why_not:
             self.report_.notes.append(f"{level}: not tried, since {why_not}")
         return not why_not
 
-    def _kept(
+    def _keep_if_better(
         self,
         level: str,
         folds: Folds,
@@ -441,7 +457,7 @@ class Tacit(MultiLabelEstimator):
 
             def at(j: int, rest=rest, judged=judged, last=last) -> tuple[float, Array]:
                 last[0] = rest.regress(rest.xy, LADDER[j], last[0])
-                return mean_gain([judged.sum(gain, Seen(last[0]))]), last[0]
+                return mean_gain([judged.sum(gain, HeldOutModel(last[0]))]), last[0]
 
             found, step = _climb(at, step, len(LADDER), self._clock.over)
             if found[0] > best[0]:
@@ -453,33 +469,33 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("ridge", choice, top, 0.0, True, self._clock.lap()))
         self._set_scaling(scaling)
 
-        def of(k: int, *without: int, W: Array | None = None) -> tuple[Blocks, Seen]:
+        def of(k: int, *without: int, W: Array | None = None) -> tuple[Blocks, HeldOutModel]:
             if W is None:
                 rest = _products(problem.fold((k, *without), self.cv, inside=False), scaling)
                 W = rest.regress(rest.xy, reg)  # from nothing: a start would tell of the fold
-            return problem.fold(k, self.cv).map(scaling), Seen(W)
+            return problem.fold(k, self.cv).map(scaling), HeldOutModel(W)
 
         held = [of(0, W=W), *(of(k) for k in range(1, self.cv))]
-        apart = (
+        nested_folds = (
             chain([held[k]], (of(j, k) for j in range(self.cv) if j != k)) for k in range(self.cv)
         )
-        self._settle(problem, held, apart)
+        self._calibrate_and_rerank(problem, held, nested_folds)
         whole = _products(problem.blocks, scaling)
         return LowRank(problem.backend.to_numpy(whole.regress(whole.xy, reg, W)), None)
 
     # Each feature by itself: many features and many labels
 
     def _fit_by_feature(self, problem: Problem) -> LowRank:
-        """Sparse weights, λ and p of (1) in `tacit.by_feature` chosen on one fold."""
+        """Sparse weights, λ and p of (1) in `tacit.methods.tacit.by_feature` chosen on one fold."""
         kind = self._kinds_of_scaling(problem)[0]
         scaling = Scaling.of(kind, problem.blocks, problem.rng)
         self._set_scaling(scaling)
         parts = [problem.fold(k, self.cv).map(scaling) for k in range(self.cv)]
         tallies = [part.sum(Tally.of) for part in parts]
 
-        def seen(reg: float, power: float, *without: int) -> Seen:
+        def seen(reg: float, power: float, *without: int) -> HeldOutModel:
             rest = reduce(add, (t for k, t in enumerate(tallies) if k not in without))
-            return Seen(problem.backend.sparse(rest.weights(reg, power, problem.dtype)))
+            return HeldOutModel(problem.backend.sparse(rest.weights(reg, power, problem.dtype)))
 
         best: tuple = (-1.0,)
         step = START
@@ -494,7 +510,9 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("each feature by itself", choice, top, 0.0, True, self._clock.lap()))
         held = [(part, seen(*chosen, k)) for k, part in enumerate(parts)]
         others = lambda k: ((parts[j], seen(*chosen, j, k)) for j in range(self.cv) if j != k)
-        self._settle(problem, held, (chain([held[k]], others(k)) for k in range(self.cv)))
+        self._calibrate_and_rerank(
+            problem, held, (chain([held[k]], others(k)) for k in range(self.cv))
+        )
         return LowRank(reduce(add, tallies).weights(*chosen, problem.dtype), None)
 
     # Of low rank: as many, where X is dense or labels are masked
@@ -509,12 +527,12 @@ class Tacit(MultiLabelEstimator):
         learned = (problem.fold(0, self.cv, inside=False), *reversed(halves))
         models = (self._leml(method, problem, rows.map(scaling)) for rows in learned)
         place = problem.backend.asarray
-        seen = (Seen(place(m.W), place(m.H)) for m in models)
+        seen = (HeldOutModel(place(m.W), place(m.H)) for m in models)
         held = [(part.map(scaling), each) for part, each in zip((judged, *halves), seen)]
         top = mean_gain([held[0][0].sum(gain, held[0][1])])
         choice = f"{kind} features, LEML of rank {method.rank_}"
         self._tell(Step("low rank", choice, top, 0.0, True, self._clock.lap()))
-        self._settle(problem, held, iter([held]))
+        self._calibrate_and_rerank(problem, held, iter([held]))
         return self._leml(method, problem, problem.blocks.map(scaling))
 
     def _judged_and_halves(self, problem: Problem) -> tuple[Blocks, Blocks, Blocks]:
@@ -532,14 +550,16 @@ class Tacit(MultiLabelEstimator):
 
     # A second look, and probabilities
 
-    def _settle(self, problem: Problem, held: Held, apart: Iterator[Iterable[Part]]) -> None:
+    def _calibrate_and_rerank(
+        self, problem: Problem, held: HeldOutParts, nested_folds: Iterator[Iterable[Part]]
+    ) -> None:
         """What follows the weights, from models that have not seen the rows.
 
-        In each of `apart` the first part of the rows is to judge a second look at, and the models
-        of the others have not seen that part either.
+        In each of `nested_folds` the first part of the rows is to judge a second look at, and the
+        models of the others have not seen that part either.
         """
         judged, seen = held[0]
-        look = self._look_again(problem, held, apart)
+        look = self._look_again(problem, held, nested_folds)
         probed = held if look is None else [(judged, replace(seen, look=look))]
         sure = problem.kind != "positive-only"
         told, self.exposure_ = calibrated(*_sampled(probed), known=sure)
@@ -554,7 +574,7 @@ class Tacit(MultiLabelEstimator):
             self.report_.notes.append(f"about {self.exposure_:.0%} of the true labels were said")
 
     def _look_again(
-        self, problem: Problem, held: Held, apart: Iterator[Iterable[Part]]
+        self, problem: Problem, held: HeldOutParts, nested_folds: Iterator[Iterable[Part]]
     ) -> SecondLook | None:
         """Kept if it ranks the first part of the rows better, having learned from the others.
 
@@ -566,14 +586,14 @@ class Tacit(MultiLabelEstimator):
         numbers = problem.blocks.sum(_stored) * self._n_looked_at(problem.n_features - 1)
         work = most * numbers / max(problem.n_features - 1, 1)
         why_not = "too many entries" if work > _LOOK_WORK else _without_numba()
-        if self.levels < 3 or not self._worth("second look", why_not):
+        if self.levels < 3 or not self._should_try("second look", why_not):
             return None
         listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
         before, won = np.empty(0), np.empty((len(_SHARES), 0))
         looks: list[SecondLook] = []
         first = _LOOKED.index(1.0)
         forms = [False, True] if self.scaling_ in ("none", "unit", "idf") else [False]
-        for parts in apart:
+        for parts in nested_folds:
             judged, *others = listed(parts)
             ways = [
                 lru_cache(1)(partial(_judged, judged, others, problem.n_labels, presence))
@@ -603,10 +623,10 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("second look", choice, now, was, kept, self._clock.lap()))
         return replace(looks[0], share=share) if kept else None
 
-    def _link(self, problem: Problem, held: Held) -> Array | None:
+    def _link(self, problem: Problem, held: HeldOutParts) -> Array | None:
         """The links of the largest gain, each part of the rows judged by those of the others."""
         low = held[0][1].H is not None
-        if not self._worth("links", "the rank is low" if low else _too_many(problem)):
+        if not self._should_try("links", "the rank is low" if low else _too_many(problem)):
             return None
         parts = [blocks.sum(_label_gram) for blocks, _ in held]
         whole = sum(parts)
@@ -617,11 +637,11 @@ class Tacit(MultiLabelEstimator):
             ]
         )
         before = judge([None] * len(held))
-        tried = {reg: judge([linked(whole - part, reg) for part in parts]) for reg in _LINKS}
+        tried = {reg: judge([ease_links(whole - part, reg) for part in parts]) for reg in _LINKS}
         best = max(tried, key=tried.__getitem__)
         kept = tried[best] > before
         self._tell(Step("links", f"λ = {best:g}", tried[best], before, kept, self._clock.lap()))
-        return linked(whole, best) if kept else None
+        return ease_links(whole, best) if kept else None
 
     # Prediction
 
@@ -666,7 +686,7 @@ class Tacit(MultiLabelEstimator):
         if look is None:
             return scores
         most = _listed(scores.shape[1])
-        top = block.kernels.top_k(block.kernels.asarray(scores), None, most, None)
+        top = block.backend.top_k(block.backend.asarray(scores), None, most, None)
         return look.rescored(rows_of(self._scaled(block).X), scores, top)
 
     def _top_k(
@@ -705,11 +725,11 @@ class Tacit(MultiLabelEstimator):
         """
         X, labels = self._to_complete(X, Y)
         fold_in = fold_in and self.links_ is not None
-        found = self._top_k(X, checked_k(k), labels, self._linked if fold_in else None)
+        found = self._top_k(X, checked_k(k), labels, self._with_links if fold_in else None)
         return self._unsaid(found, self.completion_ if fold_in else self.calibration_)
 
-    def _linked(self, block: Block) -> Array:
-        return self._codes(block) + block.kernels.spmm(block.Y, block.kernels.kept(self.links_))
+    def _with_links(self, block: Block) -> Array:
+        return self._codes(block) + block.backend.spmm(block.Y, block.backend.kept(self.links_))
 
     def _unsaid(self, found: TopK, knots: np.ndarray) -> Completion:
         """P(true | unsaid) = (1 - c) p / (1 - c p) for p = P(true)."""
@@ -849,10 +869,10 @@ def _without_numba() -> str:
 
 
 def _products(blocks: Blocks, scaling: Scaling) -> Products:
-    return Products(blocks.map(scaling).map(heard), **_CG)
+    return Products(blocks.map(scaling).map(down_weight_silent_rows), **_CG)
 
 
-def _sampled(held: Held) -> tuple[np.ndarray, np.ndarray]:
+def _sampled(held: HeldOutParts) -> tuple[np.ndarray, np.ndarray]:
     """Scores of entries that the models have not seen, and whether they were said."""
     parts = [blocks.sum(_entries, seen, _CALIBRATED // len(held)) for blocks, seen in held]
     scores, said = (np.concatenate([part[i].flat for part in parts]) for i in (0, 1))
@@ -869,14 +889,14 @@ class _Flat:
         return _Flat(np.concatenate([self.flat, other.flat]))
 
 
-def _entries(b: Block, seen: Seen, most: int) -> tuple[_Flat, _Flat]:
+def _entries(b: Block, seen: HeldOutModel, most: int) -> tuple[_Flat, _Flat]:
     parts, left = [], most
     for part, S in scored(b, seen):
         rows = slice(max(1, left // S.shape[1]))
         said = part.Y.scipy()[rows].toarray()
-        S = b.kernels.to_numpy(S[rows]).astype(np.float32)
+        S = b.backend.to_numpy(S[rows]).astype(np.float32)
         if seen.look is not None:
-            top = b.kernels.top_k(b.kernels.asarray(S), None, _listed(S.shape[1]), None)
+            top = b.backend.top_k(b.backend.asarray(S), None, _listed(S.shape[1]), None)
             S = seen.look.rescored(rows_of(part.X)[rows], S, top)
         known = np.isfinite(S)
         parts.append((S[known], said[known]))
@@ -887,24 +907,28 @@ def _entries(b: Block, seen: Seen, most: int) -> tuple[_Flat, _Flat]:
     return _Flat(scores), _Flat(said)
 
 
-def _shortlists(b: Block, seen: Seen, most: int) -> Shortlists:
+def _shortlists(b: Block, seen: HeldOutModel, most: int) -> Shortlists:
     """The best labels of each row, of those that are known where not all are."""
     parts: list[Shortlists] = []
-    heard = ~b.kernels.to_numpy(says_nothing(b))
+    says_something = ~b.backend.to_numpy(is_silent_row(b))
     rough = isinstance(seen.W, Sparse)  # each feature by itself
     for part, S in scored(b, seen):
-        top = b.kernels.top_k(S, None, most, None)
+        top = b.backend.top_k(S, None, most, None)
         indices = np.where(np.isfinite(top.scores), top.indices, -1)
-        own, heard = np.split(heard, [len(indices)])
+        own, says_something = np.split(says_something, [len(indices)])
         Y = part.Y.scipy()
-        beyond = Beyond.drawn(S, Y, indices, _DRAWN, len(parts)) if rough else Beyond.none()
+        beyond = (
+            OffListEntries.drawn(S, Y, indices, _DRAWN, len(parts))
+            if rough
+            else OffListEntries.none()
+        )
         top, said = TopK(indices, top.scores), contains(Y, indices)
         parts.append(Shortlists(rows_of(part.X), top, said, own, beyond))
     return Shortlists.of(parts)
 
 
 def _label_gram(b: Block) -> Array:
-    return b.kernels.cross(b.Y, b.Y)
+    return b.backend.cross(b.Y, b.Y)
 
 
 def _laid_out(b: Block) -> int:

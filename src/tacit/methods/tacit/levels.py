@@ -37,8 +37,8 @@ one for the scores that B learns from, one to be judged on: judged on scores tha
 level looks worse than it is.
 
 **Products** of what rows have along their leading directions may stand beside X, [X, Φ] in place of
-X (`tacit.scaling`, (6)), so that features also tell by coming together: ridge again, with the same
-λ and with P = 1 for what is new, and level 1 upon it. They stay if that ranks better.
+X (`tacit.features.scaling`, (6)), so that features also tell by coming together: ridge again, with
+the same λ and with P = 1 for what is new, and level 1 upon it. They stay if that ranks better.
 
 **Level 2** fills in what was probably true, once, and fits again. With c = P(said | true) and s the
 score, which estimates P(said), P(true | unsaid) follows from Bayes' theorem,
@@ -49,8 +49,8 @@ and W is (2) for Ŷ in place of Y, with V = 1 and λ / 10, since every row now s
 labels are masked, c is the share of a label's entries that is known, and ŷ = s / c where it is not.
 After (3), c / (c + a (1 - c)) stands for c in both.
 
-**Level 3**, the second look, is in `tacit.second_look`. **Links** (`linked`) are for completion
-alone, and judged by the half of what was said that is asked for, over twenty ranks.
+**Level 3**, the second look, is in `tacit.methods.tacit.second_look`. **Links** (`ease_links`) are
+for completion alone, and judged by the half of what was said that is asked for, over twenty ranks.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block, pieces
 from tacit.blocks import Blocks
+from tacit.engines.moments import Moments, turned
+from tacit.methods.tacit.second_look import SecondLook
 from tacit.metrics.top import contains
-from tacit.moments import Moments, turned
-from tacit.second_look import SecondLook
 
 __all__ = [
     "EXPOSURES",
@@ -79,16 +79,16 @@ __all__ = [
     "UNSAID",
     "Fold",
     "Folds",
-    "Seen",
+    "HeldOutModel",
     "Solution",
+    "down_weight_silent_rows",
+    "ease_links",
     "gain",
     "gain_of_completion",
     "gains_of",
-    "heard",
-    "linked",
+    "is_silent_row",
     "mean_gain",
     "ridge_in_labels",
-    "says_nothing",
     "scored",
 ]
 
@@ -123,7 +123,7 @@ class Fold:
             silent = turned(R.T, turned(R.T, silent).T)
         return Fold(self.blocks, self.all.rotated(R), silent)
 
-    def heard(self, weight: float) -> Moments:
+    def with_silent_rows_at(self, weight: float) -> Moments:
         """The moments with rows that say nothing at this weight."""
         if self.silent is None:
             return self.all
@@ -143,7 +143,7 @@ class Solution:
     pair: Callable[[int, int], Array]
     unsaid: float = 1.0  # the a of (3), and 0 where the unknown did not count
 
-    def apart(self, k: int) -> tuple[Array, ...]:
+    def nested_folds(self, k: int) -> tuple[Array, ...]:
         """`pair(k, j)` for each other fold."""
         return tuple(self.pair(k, j) for j in range(len(self.without)) if j != k)
 
@@ -186,11 +186,11 @@ class Folds:
     def _totals(self) -> dict[str, Moments]:
         return {
             which: reduce(add, (self._of(fold, which) for fold in self.folds))
-            for which in ("all", "heard")
+            for which in ("all", "weighted")
         }
 
     def _of(self, fold: Fold, which: str) -> Moments:
-        return fold.all if which == "all" else fold.heard(self.silent)
+        return fold.all if which == "all" else fold.with_silent_rows_at(self.silent)
 
     def _rest(self, which: str, without: tuple[int, ...]) -> Moments:
         rest = self._totals[which]
@@ -209,24 +209,24 @@ class Folds:
     def gain(self, without: tuple[Array, ...]) -> float:
         """(1), each fold ranked by the weights that have not seen it."""
         pairs = zip(self.folds, without)
-        return mean_gain([f.blocks.sum(gain, Seen(self.back(W))) for f, W in pairs])
+        return mean_gain([f.blocks.sum(gain, HeldOutModel(self.back(W))) for f, W in pairs])
 
     # Level 0
 
     def level_0(self, step: int, judged: int | None = None) -> tuple[float, tuple[Array, ...]]:
         """(2) without each fold, or each of the first `judged`, for a λ of the ladder; its gain."""
         reg, folds = LADDER[step], range(len(self.folds) if judged is None else judged)
-        found = tuple(self._rest("heard", (k,)).ridge(reg) for k in folds)
+        found = tuple(self._rest("weighted", (k,)).ridge(reg) for k in folds)
         return self.gain(found), found
 
     def ridge(self, reg: float, without: tuple[Array, ...]) -> Solution:
         """(2) for a λ, of which what leaves out one fold is there already."""
-        pair = lambda k, j: self._rest("heard", (k, j)).ridge(reg)
-        return Solution(self._totals["heard"].ridge(reg), without, pair)
+        pair = lambda k, j: self._rest("weighted", (k, j)).ridge(reg)
+        return Solution(self._totals["weighted"].ridge(reg), without, pair)
 
     def weighed(self, found: Solution, reg: float, unsaid: float) -> Solution:
         """(3), from these scores; of all rows, and of all but each fold."""
-        again = self._again(found, "heard", reg, _weighed_cross, unsaid)
+        again = self._again(found, "weighted", reg, _weighed_cross, unsaid)
         return replace(again, unsaid=unsaid)
 
     def _again(self, found: Solution, which: str, reg: float, cross: Callable, of: Any) -> Solution:
@@ -282,7 +282,7 @@ def ridge_in_labels(YtS: Array, StS: Array, beta: float) -> Array:
     return xp.linalg.solve(StS + shrunk, YtS.T + shrunk)
 
 
-def linked(YtY: Array, reg: float) -> Array:
+def ease_links(YtY: Array, reg: float) -> Array:
     """Links between labels: how the others that were said of a row predict each.
 
     The A of zero diagonal that minimises ½‖Y - Y A‖² + ½λ‖A‖² (EASE, Steck 2019): with
@@ -297,7 +297,7 @@ def linked(YtY: Array, reg: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Seen:
+class HeldOutModel:
     """A model, seen from the rows it has not seen: factors, links between labels, a second look."""
 
     W: Array
@@ -306,11 +306,11 @@ class Seen:
     look: SecondLook | None = None
 
 
-def gain(b: Block, seen: Seen) -> tuple[float, int]:
+def gain(b: Block, seen: HeldOutModel) -> tuple[float, int]:
     """The sum of (1) over some rows, and their number."""
     total = 0.0
     for part, S in scored(b, seen):
-        best = b.kernels.top_k(S, None, RANKS, None).indices
+        best = b.backend.top_k(S, None, RANKS, None).indices
         total += float(gains_of(contains(part.Y.scipy(), best)).sum())
     return total, b.Y.shape[0]
 
@@ -321,9 +321,9 @@ def gains_of(hit: np.ndarray, ranks: int = RANKS) -> np.ndarray:
     return (hit / np.log2(np.arange(2, hit.shape[1] + 2))).sum(axis=1)
 
 
-def gain_of_completion(b: Block, seen: Seen) -> tuple[float, int]:
+def gain_of_completion(b: Block, seen: HeldOutModel) -> tuple[float, int]:
     """As `gain`, but of the half of what was said that is asked, where the other half is known."""
-    total, rng, k = 0.0, np.random.default_rng(0), b.kernels
+    total, rng, k = 0.0, np.random.default_rng(0), b.backend
     for part, S in scored(b, replace(seen, links=None)):
         said = part.Y.scipy()
         asked = rng.random(said.nnz) < 0.5
@@ -348,7 +348,7 @@ def mean_gain(sums: list[tuple[float, int]]) -> float:
     return 100 * total / max(rows, 1)
 
 
-def scored(b: Block, seen: Seen) -> Iterator[tuple[Block, Array]]:
+def scored(b: Block, seen: HeldOutModel) -> Iterator[tuple[Block, Array]]:
     """Some rows after the other, and their scores: -inf where a masked entry is not known."""
     for rows in pieces(b, b.Y.shape[1]):
         part = b.some(rows)
@@ -356,16 +356,16 @@ def scored(b: Block, seen: Seen) -> Iterator[tuple[Block, Array]]:
         if seen.H is not None:
             S = S @ seen.H.T
         if seen.links is not None:
-            S = S + b.kernels.spmm(part.Y, seen.links)
+            S = S + b.backend.spmm(part.Y, seen.links)
         if b.omega is not None:
             xp = array_namespace(S)
-            S = xp.where(b.kernels.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
+            S = xp.where(b.backend.dense(b.omega, rows, S.dtype) > 0, S, -xp.inf)
         yield part, S
 
 
 def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
     """XᵀŶ with Ŷ by (5)."""
-    k, n_labels, total = b.kernels, b.Y.shape[1], None
+    k, n_labels, total = b.backend, b.Y.shape[1], None
     for rows in pieces(b, n_labels):
         part = b.some(rows)
         S = part.project(W)
@@ -383,7 +383,7 @@ def _filled_cross(b: Block, W: Array, exposure: Any) -> Array:
 
 def _weighed_cross(b: Block, W: Array, unsaid: float) -> Array:
     """Xᵀ(Y - (1 - a) O ∘ S) / a of (3)."""
-    k, total = b.kernels, None
+    k, total = b.backend, None
     for rows in pieces(b, b.Y.shape[1]):
         part = b.some(rows)
         S = part.project(W)
@@ -395,24 +395,24 @@ def _weighed_cross(b: Block, W: Array, unsaid: float) -> Array:
 
 
 def _n_silent(b: Block) -> int:
-    silent = says_nothing(b)
+    silent = is_silent_row(b)
     return int(array_namespace(silent).count_nonzero(silent))
 
 
 def _silent(b: Block) -> Array:
     """XᵀX of the rows that say nothing."""
-    return b.cross(b.weighted(says_nothing(b)))
+    return b.cross(b.weighted(is_silent_row(b)))
 
 
-def heard(b: Block) -> Block:
+def down_weight_silent_rows(b: Block) -> Block:
     """The same with rows that say nothing at their little weight in XᵀX: V of (2)."""
-    silent = says_nothing(b)
+    silent = is_silent_row(b)
     xp = array_namespace(silent)
     light = xp.asarray(SILENT[0] ** 0.5, dtype=xp.float64, device=silent.device)
     return b.weighted(xp.where(silent, light, xp.ones_like(light)))
 
 
-def says_nothing(b: Block) -> Array:
+def is_silent_row(b: Block) -> Array:
     """The rows of which nothing is known."""
     said = b.Y if b.omega is None else b.omega
     return said.indptr[1:] == said.indptr[:-1]

@@ -1,0 +1,12 @@
+from tacit.engines.solvers.cg import cg as cg
+from tacit.engines.solvers.cholesky import cholesky as cholesky
+from tacit.engines.solvers.cholesky import inverse as inverse
+from tacit.engines.solvers.climb import Climbing as Climbing
+from tacit.engines.solvers.climb import climb as climb
+from tacit.engines.solvers.climb import leverage as leverage
+from tacit.engines.solvers.climb import leverages as leverages
+from tacit.engines.solvers.climb import shared_curvature as shared_curvature
+from tacit.engines.solvers.leading import leading_eigenpairs as leading_eigenpairs
+from tacit.engines.solvers.subspace import leading_subspace as leading_subspace
+from tacit.engines.solvers.tron import Objective as Objective
+from tacit.engines.solvers.tron import tron as tron
