@@ -26,8 +26,8 @@ docs: .venv/installed-dev # into site/, to be read there or with any web server
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-.venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --editable ".[all,dev,docs]"
+.venv/installed-dev: .venv/installed bench/pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[all,bench,dev,docs]" --editable bench
 	touch $@
 
 clean:

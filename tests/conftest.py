@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from itertools import combinations, product
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # two threads on toy sizes cost more than they give
 if shutil.which("nvidia-smi") is None:  # without a GPU its kernels run in Triton's interpreter
@@ -16,6 +17,21 @@ from tacit.blocks import MemoryBlocks, Rows, StreamedBlocks, write_shards
 from tacit.labels import Labels
 
 PLACES = ["memory", "three blocks", "streamed", "disk", "dask"]
+
+
+def pairwise(**factors):
+    """Parametrise by few cases in which every two values of different factors meet.
+
+    One formula under many switches: what two of them do together is tested, and what three do only
+    by chance. The full cross of ten pairs of values would say the same many times.
+    """
+    names, cases = list(factors), list(product(*factors.values()))
+    met = lambda case: set(combinations(enumerate(map(id, case)), 2))
+    left, chosen = set().union(*map(met, cases)), []
+    while left:
+        chosen.append(max(cases, key=lambda case: len(met(case) & left)))
+        left -= met(chosen[-1])
+    return pytest.mark.parametrize(names, chosen)
 
 
 @pytest.fixture(params=["cpu", "torch", pytest.param("cuda", marks=pytest.mark.gpu)])

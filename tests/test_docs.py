@@ -14,7 +14,7 @@ from tacit.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LINKING = [*PAGES, ROOT / "benchmarks" / "README.md"]
+LINKING = [*PAGES, ROOT / "bench" / "README.md"]
 FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ tacit (.*)\n((?:[^$].*\n)*)", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")

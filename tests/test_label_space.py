@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import pairwise
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import linear_model
 from sklearn.ensemble import RandomForestRegressor
@@ -16,7 +17,10 @@ from sklearn.preprocessing import StandardScaler
 import tacit
 from tacit import FaIE, Labels
 from tacit.baselines import LabelSpaceReduction
+from tacit.basics.files import read_arrays, write_arrays
+from tacit.codecs import BMaD, CodecData
 from tacit.engines import moments
+from tacit.estimators import MultiLabelEstimator
 from tacit.label_space import path as path_module
 
 CODECS = ["plst", "cplst", "cs", "cssp", "bmad", "rembed"]
@@ -46,7 +50,8 @@ def reduction(codec, rank=3, **params):
 def learnt(model, X, Y):
     """The code that `fit` learns, and the codes of the rows."""
     problem = model._problem(*model._rows(X, Y))
-    code = model._codec.learn(model._training(problem), model.rank, model.reg)
+    rows = CodecData.of(problem, model.fit_intercept)
+    code = model._codec.learn(rows, model.rank, model.reg)
     return code, np.concatenate(problem.blocks.sum(encoded, code))
 
 
@@ -112,10 +117,12 @@ def test_degenerate_data_give_finite_scores(dense, codec):
             assert np.isfinite(model.decision_function(some_X)).all()
 
 
+@pytest.mark.parametrize("predictor", [None, KNeighborsRegressor(3)])
 @pytest.mark.parametrize("codec", ["cs", "bmad"])
-def test_an_index_is_refused_where_scores_are_no_inner_products(toy, codec):
-    model = reduction(codec).fit(*toy[:2])
-    with pytest.raises(ValueError, match=f'the scores of codec="{codec}" are no inner products'):
+def test_an_index_is_refused_where_scores_are_no_inner_products(toy, codec, predictor):
+    model = reduction(codec, predictor=predictor).fit(*toy[:2])
+    message = "LabelSpaceReduction has no label factors to index: .* no inner products"
+    with pytest.raises(ValueError, match=message):
         model.build_index()
 
 
@@ -155,12 +162,101 @@ def test_a_bad_parameter_is_one_clear_sentence(toy, params, message):
         LabelSpaceReduction(**params).fit(*toy[:2])
 
 
+# ---- the models
+
+
+def test_the_two_estimators_are_siblings():
+    assert FaIE.__bases__ == LabelSpaceReduction.__bases__ == (MultiLabelEstimator,)
+
+
+@pytest.mark.parametrize("predictor", [None, KNeighborsRegressor(3)])
+@pytest.mark.parametrize(
+    ("codec", "change"),
+    [("cs", dict(sparsity=1)), ("cs", dict(decoder="cosamp")), ("cs", dict(codec="plst")),
+     ("bmad", dict(codec="cs"))],
+)  # fmt: skip
+def test_a_model_decodes_as_it_was_fitted_whatever_becomes_of_the_parameters(
+    toy, codec, change, predictor
+):
+    X, Y, _ = toy
+    model = reduction(codec, 6, predictor=predictor).fit(X, Y)
+    wanted = model.decision_function(X)
+    assert_array_equal(model.set_params(**change).decision_function(X), wanted)
+    assert (model.fit(X, Y).decision_function(X) != wanted).any()
+
+
+@pairwise(
+    dtype=[np.float32, np.float64],
+    predictor=[None, RandomForestRegressor(2, random_state=0)],
+    codec=CODECS,
+)
+def test_scores_and_codes_keep_the_float_type(device, dense, codec, predictor, dtype):
+    X, Y = dense[0].astype(dtype), dense[1]
+    model = reduction(codec, predictor=predictor, device=device).fit(X, Y)
+    assert model.decision_function(X).dtype == model.transform(X).dtype == dtype
+    assert model.model_.dtype == dtype
+
+
+def without(**values):
+    return lambda header, arrays: [header["model"].pop(name) for name in values]
+
+
+def sets(**values):
+    return lambda header, arrays: header["model"].update(values)
+
+
+def array(name, change):
+    return lambda header, arrays: arrays.update({name: change(arrays[name])})
+
+
+DAMAGED = {
+    "no codec": without(codec=...),
+    "no sparsity": without(sparsity=...),
+    "no H": lambda header, arrays: arrays.pop("H"),
+    "no W": lambda header, arrays: arrays.pop("W"),
+    "another codec": sets(codec="plst"),
+    "a list of codecs": sets(codec=["cs"]),
+    "the settings of another": sets(codec="bmad"),
+    "one setting more": sets(tau=0.5),
+    "no label a row": sets(sparsity=0),
+    "sparsity as text": sets(sparsity="5"),
+    "sparsity true": sets(sparsity=True),
+    "a decoder of nobody": sets(decoder="lasso"),
+    "a decoder that is a list": sets(decoder=["omp"]),
+    "a regressor": sets(kind="OwnRegressor"),
+    "H of other labels": array("H", lambda H: np.vstack([H, H])),
+    "H of other codes": array("H", lambda H: H[:, :-1]),
+    "H of integers": array("H", lambda H: H.astype(np.int64)),
+    "W of other features": array("W", lambda W: W[:-1]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_a_file_whose_codec_is_damaged_is_refused(toy, damage, tmp_path):
+    path = tmp_path / "model.tacit"
+    reduction("cs").fit(*toy[:2]).save(path)
+    header, arrays = read_arrays(path)
+    damage(header, arrays)
+    write_arrays(path, header, arrays)
+    with pytest.raises(ValueError, match=r"a model of this tacit \(ValueError: it"):
+        tacit.load(path)
+
+
+def test_a_share_of_groups_that_cannot_be_is_refused_in_a_file_too(toy, tmp_path):
+    path = tmp_path / "model.tacit"
+    reduction("bmad", tau=0.7).fit(*toy[:2]).save(path)
+    assert tacit.load(path).model_.codec == BMaD(0.7)
+    header, arrays = read_arrays(path)
+    for tau in (0, 1.5, None, "0.5"):
+        write_arrays(path, header | {"model": header["model"] | {"tau": tau}}, arrays)
+        with pytest.raises(ValueError, match=rf"its tau is {tau!r}"):
+            tacit.load(path)
+
+
 # ---- regressors of scikit-learn
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("model", NESTED, ids=name)
+@pairwise(sparse=[True, False], centred=[True, False], model=NESTED)
 def test_scikit_learns_ridge_is_the_ridge_here(device, toy, model, centred, sparse):
     X, Y, _ = toy
     X = X if sparse else X.toarray()
@@ -213,6 +309,28 @@ def test_one_code_is_one_target(toy):
     assert model.transform(X).shape == (40, 2)
 
 
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_fitted_regressor_stands_in_the_place_of_the_weights(toy, centred):
+    X, Y, _ = toy
+    model = FaIE(3, fit_intercept=centred)
+    assert not hasattr(model, "predictor_")
+    assert model.fit(X, Y).predictor_ is None
+    assert model.model_.W.shape == (12 + centred, 3 + centred)
+    model.set_params(predictor=KNeighborsRegressor(3)).fit(X, Y)
+    assert model.predictor_.n_features_in_ == 12
+    assert model.predictor_ is not model.predictor
+    assert model.model_.W.shape == (0, 3 + centred)
+    assert model.set_params(predictor=None).fit(X, Y).predictor_ is None
+
+
+def test_an_index_searches_the_codes_that_a_regressor_predicts(toy):
+    pytest.importorskip("faiss")
+    X, Y, _ = toy
+    model = FaIE(3, predictor=KNeighborsRegressor(3)).fit(X, Y)
+    found = model.top_k(X, 3, index=model.build_index())
+    assert_allclose(found.scores, model.top_k(X, 3).scores, atol=1e-12)
+
+
 @pytest.mark.parametrize("save", [lambda model, path: model.save(path), tacit.save])
 def test_a_model_with_a_regressor_is_not_saved_and_leaves_no_file(toy, tmp_path, save):
     model = FaIE(3, predictor=KernelRidge()).fit(*toy[:2])
@@ -229,9 +347,7 @@ def grid_of(model):
     return grid | dict(alphas=[0.5, 20.0]) if isinstance(model, FaIE) else grid
 
 
-@pytest.mark.parametrize("cv", [None, 3])
-@pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("model", NESTED, ids=name)
+@pairwise(cv=[None, 3], centred=[True, False], model=NESTED)
 def test_every_point_of_a_path_is_a_fit_of_its_own(device, toy, model, centred, cv):
     """100 codes are more than there can be; the estimator itself stays as it was."""
     X, Y, _ = toy

@@ -21,6 +21,7 @@ from tacit import baselines, methods
 from tacit.basics.files import read_arrays, write_arrays
 from tacit.estimators import MultiLabelEstimator
 from tacit.features.kernel_features import KernelFeatures
+from tacit.models.formats import upgraded
 
 __all__ = ["METHODS", "load", "read_extra", "save"]
 
@@ -66,7 +67,7 @@ def save(model: Any, path: str | os.PathLike, *, extra: dict[str, Any] | None = 
             f"model must be a tacit estimator or a Pipeline of a TfidfVectorizer, KernelFeatures "
             f"or both, and one; got {model!r}"
         )
-    header, arrays = last._saved()
+    header, arrays = last.contents()
     for step in before:
         name, write, _ = _STEPS[type(step)]
         header[name], parts = write(step)
@@ -93,7 +94,8 @@ def load(path: str | os.PathLike) -> Any:
             for name, _, restore in _STEPS.values()
             if name in header
         ]
-        model = METHODS[header["class"]](**header["params"])._restore(header, arrays)
+        header, arrays = upgraded(header, arrays)
+        model = METHODS[header["class"]](**header["params"]).restore(header, arrays)
         steps = [("model", model)]
         for name, restore, parts in reversed(before):  # each must give what the next one takes
             step = restore(header[name], parts, steps[0][1].n_features_in_)
@@ -159,6 +161,6 @@ def _restored_text(params: dict, arrays: dict[str, np.ndarray], n_features: int)
 
 _STEPS: dict[type, tuple[str, Callable, Callable]] = {
     TfidfVectorizer: ("text", _saved_text, _restored_text),
-    KernelFeatures: ("kernel", KernelFeatures._saved, KernelFeatures._restored),
+    KernelFeatures: ("kernel", KernelFeatures.contents, KernelFeatures.restored),
 }
 """What may come before a model, in order: its name in the file, how it is written and restored."""

@@ -93,7 +93,7 @@ def test_an_error_in_any_item_is_raised_and_leaves_nothing_behind(cpu, wrong):
 
 def _in_child(queue):
     module._scope.threads = 3
-    queue.put(get_backend("cpu").over(lambda i: -i, range(6)))
+    queue.put(get_backend("cpu").parallel_map(lambda i: -i, range(6)))
 
 
 def test_a_forked_child_has_threads_of_its_own(cpu):

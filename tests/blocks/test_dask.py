@@ -29,6 +29,7 @@ def leml(solver, **params):
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("source", ["rows", "shards"])
+@pytest.mark.slow
 def test_a_fit_on_a_cluster_is_the_fit_in_memory(client, tmp_path, route, source):
     kind, solver = ROUTES[route]
     X, Y = problem(kind)

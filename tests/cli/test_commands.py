@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 import tacit
-from tacit import LEML, KernelFeatures, Labels, metrics
+from tacit import LEML, GenEML, KernelFeatures, Labels, metrics
 from tacit.baselines import Ridge
 from tacit.cli import app
 from tacit.datasets import write_npz, write_svmlight, write_table, write_xmlrepo
@@ -149,6 +149,22 @@ def test_predictions_written_are_those_of_the_library(fitted):
         assert float(row["probability"]) == pytest.approx(expected, abs=1e-6)
 
 
+def test_predictions_of_a_sampled_model_are_those_of_predict_proba(here):
+    """Its probabilities are means over draws, which no link makes of the scores."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    Y = (X @ rng.standard_normal((5, 4)) > 0.5).astype(int)
+    model = GenEML(rank=2, inference="gibbs", max_iter=30, random_state=0).fit(X, Y)
+    model.save("gibbs.tacit")
+    write_table("new.csv", ({f"x{j}": v for j, v in enumerate(row)} for row in X[:9].tolist()))
+    columns = [word for j in range(5) for word in ("--features", f"x{j}")]
+    found = run_json("predict", "gibbs.tacit", "new.csv", *columns, "--k", "4")["predictions"]
+    for told, row in zip(found, model.predict_proba(X[:9]), strict=True):
+        chances = [label["probability"] for label in told["labels"]]
+        wanted = [row[int(label["label"])] for label in told["labels"]]
+        assert chances == pytest.approx(wanted, abs=1e-6)
+
+
 def test_columns_of_numbers_give_a_model_of_features(here):
     write_table("n.csv", [{"a": i % 2, "b": 1 - i % 2, "tags": "ab"[i % 2]} for i in range(20)])
     run("fit", "n.csv", "--features", "a", "--features", "b", "--quiet")
@@ -254,7 +270,8 @@ def test_predict_runs_every_step_of_a_kernel_pipeline(kernel):
 def test_complete_runs_every_step_of_a_kernel_pipeline(kernel):
     pipeline, X, truth, rows = kernel
     names = [str(name) for name in pipeline[-1].classes_]
-    found = run_json("complete", "k.tacit", *rows)["completions"]
+    all_of_them = ("--min-probability", "0")
+    found = run_json("complete", "k.tacit", *rows, *all_of_them)["completions"]
     said = Labels.complete(truth) if "new.svm" in rows else Labels.positive_only(truth)
     expected = pipeline[-1].complete(pipeline[:-1].transform(X), said)
     assert {(f["row"], f["label"]): f["probability"] for f in found} == pytest.approx(
@@ -265,6 +282,8 @@ def test_complete_runs_every_step_of_a_kernel_pipeline(kernel):
         abs=1e-6,
     )
     assert len(found) == (truth == 0).sum()
+    likely = run_json("complete", "k.tacit", *rows)["completions"]  # none that reads as 0.000
+    assert likely == [entry for entry in found if entry["probability"] >= 0.001]
 
 
 def test_evaluate_runs_every_step_of_a_kernel_pipeline(kernel):

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from tacit import LEML, Labels, load
 from tacit.backends import get_backend
 from tacit.basics.files import read_arrays, write_arrays
-from tacit.engines.descend import Checkpoint, descend
+from tacit.engines.descend import Checkpoint, Loop
 from tacit.methods.leml.masked import MaskedSquared
 from tacit.methods.leml.squared import CompleteSquared
 from tacit.testing import problem
@@ -312,15 +311,13 @@ def test_a_checkpoint_is_no_model(begun, checkpoint):
 
 def run(objectives, **params):
     """How many of the objectives `descend` looks at."""
-    estimator = SimpleNamespace(
-        **{"max_iter": 100, "tol": 0, "verbose": False} | params, history_=[]
-    )
+    loop = Loop("test", **{"max_iter": 100} | params)
     coming = iter(objectives)
     step = lambda state: ({"A": state["A"] + 1}, next(coming))
-    state = descend(estimator, get_backend("cpu"), lambda: {"A": np.zeros(1)}, step, None)
-    assert estimator.history_ == list(objectives)[: len(estimator.history_)]
-    assert state["A"] == len(estimator.history_), "not one step an objective"
-    return len(estimator.history_)
+    state, history = loop.descend(get_backend("cpu"), lambda: {"A": np.zeros(1)}, step)
+    assert history == list(objectives)[: len(history)]
+    assert state["A"] == len(history), "not one step an objective"
+    return len(history)
 
 
 def test_the_loop_stops_once_a_pass_lowers_the_objective_by_no_more_than_tol_of_itself():
@@ -347,7 +344,6 @@ def test_the_loop_stops_where_it_says(objectives, params, passes):
 
 def test_every_step_sees_row_major_arrays_as_a_checkpoint_would_give_them(device):
     backend = get_backend(device)
-    estimator = SimpleNamespace(max_iter=3, tol=0, verbose=False, history_=[])
     seen = []
 
     def step(state):
@@ -355,7 +351,8 @@ def test_every_step_sees_row_major_arrays_as_a_checkpoint_would_give_them(device
         return {"A": backend.asarray(np.asfortranarray(seen[-1] + 1))}, -len(seen)
 
     start = lambda: {"A": backend.asarray(np.arange(6.0).reshape(2, 3))}
-    seen.append(backend.to_numpy(descend(estimator, backend, start, step, None)["A"]))
+    state, _ = Loop("test", max_iter=3).descend(backend, start, step)
+    seen.append(backend.to_numpy(state["A"]))
     for i, array in enumerate(seen):
         assert array.flags.c_contiguous
         assert_array_equal(array, np.arange(6.0).reshape(2, 3) + i)

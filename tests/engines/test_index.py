@@ -129,7 +129,7 @@ def test_the_index_of_another_model_is_one_clear_sentence():
 
 
 def test_a_model_without_label_factors_has_no_index():
-    with pytest.raises(ValueError, match=r"Ridge has full rank .* use top_k without index"):
+    with pytest.raises(ValueError, match=r"Ridge has no label factors .* use top_k without index"):
         Ridge().fit(*problem("complete")).build_index()
     with pytest.raises(NotFittedError):
         LEML().build_index()

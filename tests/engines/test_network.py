@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import pairwise
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_expit, logit, logsumexp
 from scipy.special import softmax as softmax_of
@@ -12,6 +13,7 @@ from scipy.stats import multinomial
 
 from tacit.backends.block import Placement, place
 from tacit.blocks import Rows
+from tacit.engines.descend import Loop
 from tacit.engines.network import Network
 from tacit.engines.problem import Problem
 from tacit.labels import Labels
@@ -141,12 +143,9 @@ def same(got, wanted, **tolerance):
         assert_allclose(got[name], wanted[name], err_msg=name, **tolerance)
 
 
-@losses
-@maybe_masked
-@pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
-def test_the_steps_go_along_the_derivatives_of_the_loss(
-    backend, activation, loss, by_count, masked, dense
-):
+@pairwise(loss_of=LOSSES, masked=[False, True], dense=[False, True])
+def test_the_steps_go_along_the_derivatives_of_the_loss(backend, loss_of, masked, dense):
+    activation, loss, by_count = loss_of
     X, Y, observed, state = problem(dense=dense)
     b = block_of(backend, X, Y, observed if masked else None)
     network = Network(activation, loss, RATE, by_count=by_count)
@@ -156,12 +155,11 @@ def test_the_steps_go_along_the_derivatives_of_the_loss(
     assert_allclose(told, float(value(state)), rtol=1e-12)
 
 
-@losses
-@maybe_masked
-@pytest.mark.parametrize("log_q", [False, True])
+@pairwise(loss_of=LOSSES, masked=[False, True], log_q=[False, True])
 def test_the_steps_go_along_the_derivatives_of_the_loss_of_drawn_labels(
-    backend, activation, loss, by_count, masked, log_q
+    backend, loss_of, masked, log_q
 ):
+    activation, loss, by_count = loss_of
     X, Y, observed, state = problem(n=5, n_labels=24, rank=2, density=0.06)
     b = block_of(backend, X, Y, observed if masked else None)
     network = Network(activation, loss, RATE, by_count=by_count, beta=1.0, log_q=log_q)
@@ -191,13 +189,9 @@ def test_dropout_keeps_a_unit_as_often_as_it_should_and_its_mean(backend):
     assert_allclose(kept.mean(), 0.6, atol=0.03)
 
 
-@losses
-@maybe_masked
-@pytest.mark.parametrize("in_turn", [True, False], ids=["gauss-seidel", "one pass"])
-@pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
-def test_a_batch_is_algorithm_1_step_by_step(
-    backend, activation, loss, by_count, masked, in_turn, dense
-):
+@pairwise(loss_of=LOSSES, masked=[False, True], in_turn=[True, False], dense=[False, True])
+def test_a_batch_is_algorithm_1_step_by_step(backend, loss_of, masked, in_turn, dense):
+    activation, loss, by_count = loss_of
     X, Y, observed, state = problem(dense=dense)
     observed = observed if masked else None
     network = Network(activation, loss, RATE, in_turn=in_turn, by_count=by_count)
@@ -267,7 +261,7 @@ def test_an_epoch_is_its_batches_one_after_the_other_and_leaves_its_start_alone(
 def test_a_network_starts_at_the_rates_of_the_labels_with_codes_that_tell_nothing(backend, loss):
     task = Problem(
         None, "complete", 50, 40, 3, backend, np.random.RandomState(0), np.dtype("float64"),
-        None, None, None,
+        Loop("test"), rows=None, placement=None, seed=0,
     )  # fmt: skip
     counts = np.array([0, 7, 50])
     network = Network("sigmoid", loss, RATE)
@@ -360,13 +354,11 @@ def drawn(before, after):
     return np.flatnonzero(after["b²"] != before["b²"])
 
 
-@losses
-@maybe_masked
-@pytest.mark.parametrize("in_turn", [True, False], ids=["gauss-seidel", "one pass"])
-@pytest.mark.parametrize("log_q", [False, True])
+@pairwise(loss_of=LOSSES, masked=[False, True], in_turn=[True, False], log_q=[False, True])
 def test_a_batch_of_drawn_labels_is_algorithm_1_over_those(
-    backend, activation, loss, by_count, masked, in_turn, log_q
+    backend, loss_of, masked, in_turn, log_q
 ):
+    activation, loss, by_count = loss_of
     X, Y, observed, state, frequency = rare()
     observed = observed if masked else None
     options = dict(in_turn=in_turn, by_count=by_count, beta=2.0, log_q=log_q)

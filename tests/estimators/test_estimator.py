@@ -93,7 +93,7 @@ def test_a_dense_answer_beyond_the_limit_is_refused_and_top_k_is_not(monkeypatch
     X, _ = data
     monkeypatch.setattr(tacit.labels, "DENSE_LIMIT", 60 * 8 - 1)
     for method in (model.decision_function, model.predict_proba):
-        with pytest.raises(ValueError, match=r"LEML\.decision_function .* 60 × 8 .* use top_k"):
+        with pytest.raises(ValueError, match=rf"LEML\.{method.__name__} .* 60 × 8 .* use top_k"):
             method(X)
         assert method(X[:59]).shape == (59, 8)
     assert model.top_k(X, 2).indices.shape == (60, 2)

@@ -52,8 +52,8 @@ def features_of_labels(n_labels=7, seed=5):
 
 def em_of(model, X, Y, label_features=None):
     """The EM that `fit` would run, and its start."""
-    model.label_features_ = label_features
-    task = model._problem(*model._rows(X, Y))
+    side = {} if label_features is None else {"label_features": label_features}
+    task = model._problem(*model._rows(X, Y), side=side)
     em = model._em(task, model._equations(task), model._exposure(task))
     return em, em.start(model._rank(task))
 
@@ -418,7 +418,7 @@ def test_a_row_with_polya_gamma_weights_takes_few_products(monkeypatch):
 def test_partial_fit_after_online_em_knows_the_squares_of_all_rows():
     X, _, said, _ = problem()
     model = GenEML(inference="online", batch_size=len(X), max_iter=2, **PLAIN).fit(X, said)
-    state, *_ = model._online
+    state, _ = model._stream
     assert_allclose(state["squares"], np.mean(with_one(X, model) ** 2, axis=0), rtol=1e-10)
 
 
@@ -478,7 +478,7 @@ def test_partial_fit_learns_from_every_batch_and_fit_begins_anew(held_out):
         after = model.partial_fit(X[100:200], said[100:200]).decision_function(X)
         assert 1e-4 < abs(after - before).max() < abs(before).max()  # it went on, not anew
     model.set_params(inference="gibbs", max_iter=2, n_draws=2).fit(X[:100], said[:100])
-    with pytest.raises(ValueError, match="partial_fit cannot go on with a model that was loaded"):
+    with pytest.raises(ValueError, match="cannot go on with this GenEML, which was loaded"):
         model.partial_fit(X[:100], said[:100])
 
 
@@ -555,9 +555,9 @@ def test_label_features_that_do_not_fit_are_one_clear_sentence():
 
 def rates_of(model, X, F=None):
     """μ of a fitted model, dense."""
-    if model.beta_ is None:
+    if model.model_.beta is None:
         return model.exposures_[None, :]
-    state = {"V": model.model_.H, "beta": model.beta_, "bias": model.bias_}
+    state = {"V": model.model_.H, "beta": model.model_.beta, "bias": model.model_.bias}
     return exposures(model, X, state, F)
 
 
@@ -605,7 +605,7 @@ def test_folding_in_raises_the_likelihood_of_what_was_said(kind, exposure):
     model = GenEML(exposure=exposure, max_iter=5, **PLAIN).fit(X, rest[1])
     (block,) = model._blocks(X, 7, labels)
     mu, V, codes = rates_of(model, X), model.model_.H, model.transform(X)
-    folded = model._folded_in(block)
+    folded = model.model_._folded_in(block)
     value = lambda U: log_likelihood(labels, U @ V.T, mu).sum(1)
     assert_array_equal(folded[:, 3], 1.0)
     assert (value(folded) >= value(codes)).all()
@@ -662,7 +662,8 @@ def test_the_posterior_is_centred_where_em_predicts(sampled):
 
 def test_an_interval_holds_the_share_of_draws_that_its_level_says(sampled):
     X, _, _, gibbs = sampled
-    draws = expit(np.array(gibbs._draws(X)))
+    (block,) = gibbs._blocks(X, 6)
+    draws = expit(np.array(list(gibbs.model_.draws(block))))
     assert len(draws) == 150
     assert_allclose(gibbs.predict_proba(X), draws.mean(0), rtol=1e-10)
     low, high = gibbs.predict_interval(X, level=0.8)
@@ -722,7 +723,7 @@ def test_a_saved_model_predicts_the_same(tmp_path, name, dtype):
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("exposures_", (6,)), ("beta_", (3, 1)), ("bias_", (7, 1))]
+    ("name", "shape"), [("exposures", (6,)), ("beta", (3, 1)), ("bias", (7, 1))]
 )
 def test_a_file_whose_exposures_do_not_fit_is_refused(tmp_path, name, shape):
     X, _, said, _ = problem()
@@ -771,7 +772,7 @@ def test_squares_are_those_of_the_features_over_the_rows(sparse):
 def test_a_model_with_label_features_does_not_go_on_online():
     X, _, said, _ = problem()
     model = GenEML(**PLAIN).fit(X, said, label_features=features_of_labels())
-    with pytest.raises(ValueError, match="partial_fit cannot use label_features; leave them out"):
+    with pytest.raises(ValueError, match="partial_fit cannot go on with this GenEML"):
         model.partial_fit(X, said)
     with pytest.raises(ValueError, match='partial_fit is for embedding="free" and exposure'):
         GenEML(embedding="tied", **PLAIN).partial_fit(X, said)

@@ -1,5 +1,7 @@
 """The laws of LEML: three losses, three kinds of labels, and the closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,8 +14,8 @@ from tacit import LEML, Labels
 from tacit.baselines import Ridge
 from tacit.engines.moments import Moments
 from tacit.methods.leml import curvature, masked
+from tacit.methods.leml.minimise import Minimiser
 from tacit.methods.leml.squared import ClosedForm
-from tacit.models import LowRank
 
 EXACT = dict(cg_tol=1e-13, cg_max_iter=500)
 PLAIN = dict(normalize=None, fit_intercept=False, random_state=0)
@@ -42,7 +44,7 @@ def weights(model, labels):
         return labels.observed.toarray().astype(float)
     silence = 1.0
     if labels.kind == "positive-only":
-        silence = getattr(model, "unsaid_weight_", model.unsaid_weight)
+        silence = model.unsaid_weight_ if hasattr(model, "model_") else model.unsaid_weight
     return np.where(labels.positives.toarray(), 1.0, silence)
 
 
@@ -82,7 +84,8 @@ def gradients(model, X, labels, W, H):
 def alternation_of(model, X, labels):
     """The alternation that `fit` would run on the rows."""
     problem = model._problem(*model._rows(X, labels))
-    return model._alternation(problem, model._equations(problem))
+    how = Minimiser(model.loss, model.solver, model.unsaid_weight, model.cg_tol, model.cg_max_iter)
+    return how.alternation(problem, how.equations(problem))
 
 
 def never_increases(history):
@@ -515,7 +518,7 @@ def test_completion_without_fold_in_is_by_the_scores(toy, loss, kind):
     found = model.complete(X, labels, k=9, fold_in=False)
     said = (labels.positives if labels.observed is None else labels.observed).toarray()
     scores = np.where(said, -np.inf, model.decision_function(X))
-    assert_allclose(found.probability, model._loss.probability(scores[found.row, found.label]))
+    assert_allclose(found.probability, model.model_.probability(scores[found.row, found.label]))
     order = np.argsort(-scores[~said], kind="stable")
     assert_allclose(scores[found.row, found.label], scores[~said][order], rtol=1e-12)
 
@@ -554,10 +557,10 @@ def test_completion_does_not_depend_on_how_W_and_H_share_their_scale(toy, loss):
     model = LEML(rank=3, loss=loss, reg=reg, solver=solver, **PLAIN).fit(X, toy[1])
     W, H = model.model_.W, model.model_.H
     before = model.complete(X, labels, k=9)
-    model.model_ = LowRank(20 * W, H / 20)
+    model.model_ = replace(model.model_, W=20 * W, H=H / 20)
     after = model.complete(X, labels, k=9)
     assert_allclose(after.probability, before.probability, atol=1e-6)
-    model.model_ = LowRank(W, 0 * H)  # as after a huge λ: there is nothing to fit
+    model.model_ = replace(model.model_, H=0 * H)  # as after a huge λ: there is nothing to fit
     assert_allclose(model.complete(X, labels).probability, 0.0 if loss == "squared" else 0.5)
 
 

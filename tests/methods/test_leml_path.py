@@ -11,8 +11,8 @@ import tacit
 from tacit import LEML, Labels
 from tacit.blocks import MemoryBlocks, Rows
 from tacit.engines import moments
+from tacit.estimators.paths import Path, Point
 from tacit.methods.leml import path as path_module
-from tacit.methods.leml.path import Path, Point
 from tacit.methods.leml.squared import CompleteSquared
 
 TIGHT = dict(cg_tol=1e-12, cg_max_iter=200, random_state=0)
@@ -58,7 +58,7 @@ def test_held_out_risks_are_those_of_a_naive_loop(toy, loss, kind, solver, monke
         rest, held = np.flatnonzero(order != fold), np.flatnonzero(order == fold)
         fitted = LEML(**model.get_params()).fit(X[rest], labels[rest])
         wanted.append(dense_risk(fitted, X[held], labels[held]))
-    assert_allclose(point.risks, wanted, rtol=1e-6)
+    assert_allclose(point.scores, -np.array(wanted), rtol=1e-6)
     assert_allclose(point.risk, np.mean(wanted), rtol=1e-6)
 
 
@@ -68,10 +68,10 @@ def test_held_out_risks_of_the_closed_form_are_those_of_a_naive_loop(toy):
     order = np.random.RandomState(0).permutation(40) % 3
     for point in path.points:
         model = LEML(rank=point.rank, reg=point.reg, solver="closed_form")
-        for fold, risk in enumerate(point.risks):
+        for fold, score in enumerate(point.scores):
             fitted = model.fit(X[order != fold], labels[np.flatnonzero(order != fold)])
             held = np.flatnonzero(order == fold)
-            assert_allclose(risk, dense_risk(fitted, X[held], labels[held]), rtol=1e-8)
+            assert_allclose(-score, dense_risk(fitted, X[held], labels[held]), rtol=1e-8)
         assert_allclose(
             point.model.decision_function(X), model.fit(X, labels).decision_function(X), atol=1e-9
         )
@@ -123,8 +123,8 @@ def test_a_path_ends_where_cold_fits_end(toy, loss, kind):
 )
 @pytest.mark.parametrize("kind", ["complete", "masked"])
 def test_auto_is_the_best_of_the_path_and_a_fit_there(toy, kind, auto, monkeypatch):
-    monkeypatch.setattr(path_module, "_RANKS", (2, 4))
-    monkeypatch.setattr(path_module, "_REGS", (0.05, 0.5, 50.0))
+    monkeypatch.setattr(tacit.methods.leml, "RANKS", (2, 4))
+    monkeypatch.setattr(tacit.methods.leml, "REGS", (0.05, 0.5, 50.0))
     X, labels = toy[0], labels_of(toy, kind)
     model = LEML(**({"rank": 3, "reg": 0.3} | dict.fromkeys(auto, "auto")), random_state=0)
     best = model.fit_path(X, labels).best
@@ -138,17 +138,17 @@ def test_auto_is_the_best_of_the_path_and_a_fit_there(toy, kind, auto, monkeypat
     assert [getattr(model, name) for name in auto] == ["auto"] * len(auto)
 
 
-def test_the_best_point_has_the_least_risk_and_of_two_alike_the_smaller_rank():
-    point = lambda rank, *risks: Point(rank, 1.0, risks, None)
-    assert Path((point(8, 3.0, 1.0), point(4, 2.0, 2.0), point(2, 2.0, 3.0))).best.rank == 4
+def test_the_best_point_has_the_least_risk_and_of_two_alike_is_the_first():
+    point = lambda rank, *risks: Point({"rank": rank}, tuple(-r for r in risks), None)
+    assert Path((point(2, 2.0, 3.0), point(4, 2.0, 2.0), point(8, 3.0, 1.0))).best.rank == 4
 
 
 def test_without_folds_there_is_no_best(toy):
     X, Y, _ = toy
     path = LEML(rank=3).fit_path(X, Y, cv=None)
-    assert path.points[0].risks == ()
+    assert path.points[0].scores == ()
     assert math.isnan(path.points[0].risk)
-    with pytest.raises(ValueError, match="best needs held-out risks; call fit_path with cv=5"):
+    with pytest.raises(ValueError, match="best needs held-out rows; call fit_path with cv=5"):
         _ = path.best
 
 
@@ -193,8 +193,8 @@ def test_a_block_of_fewer_rows_than_folds_does_no_harm(toy, kind, loss):
     rows = Rows(toy[0], labels_of(toy, kind))
     blocks = MemoryBlocks((rows[np.arange(38)], rows[np.arange(38, 40)]))
     path = LEML(rank=3, loss=loss, random_state=0).fit_path(blocks, cv=5)
-    assert len(path.points[0].risks) == 5
-    assert np.isfinite(path.points[0].risks).all()
+    assert len(path.points[0].scores) == 5
+    assert np.isfinite(path.points[0].scores).all()
 
 
 def test_a_fold_without_an_observed_entry_is_one_clear_sentence(toy):

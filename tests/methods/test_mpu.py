@@ -20,6 +20,8 @@ from tacit.basics.files import read_arrays, write_arrays
 from tacit.blocks import Rows, write_shards
 from tacit.methods import mpu
 from tacit.methods.mpu.descent import Descent, feature_counts
+from tacit.methods.mpu.folded_batches import FoldedBatches
+from tacit.methods.mpu.minimise import Level
 from tacit.metrics import best_threshold
 from tacit.missing import estimate
 
@@ -43,13 +45,13 @@ def loss_of(W, X, said, c, reg=0.1):
 
 def caught(monkeypatch):
     """What every level sees beside the features, as it is set: a list of {batch: predictions}."""
-    found, set_beside = [], mpu.FoldedBatches.set_beside
+    found, beside = [], FoldedBatches.beside
 
     def catch(self, predicted):
         found.append(predicted)
-        return set_beside(self, predicted)
+        return beside(self, predicted)
 
-    monkeypatch.setattr(mpu.FoldedBatches, "set_beside", catch)
+    monkeypatch.setattr(FoldedBatches, "beside", catch)
     return found
 
 
@@ -155,23 +157,27 @@ def test_where_c_comes_in_what_was_rarely_said_stays_as_likely_to_be_said():
     X = np.hstack([rng.standard_normal((50, 2)), np.ones((50, 1)), rng.random((50, 3))])
     W, c = rng.standard_normal((6, 4)) * 0.3, np.array([[0.05, 0.2, 0.5, 1.0]])
     W[2] = -11
-    fake = lambda **of: mpu.Trainer(SimpleNamespace(**of), SimpleNamespace(n_features=3), None, c)
-    louder = fake(fit_intercept=True)._shift_intercept_by_log_c(W)
+
+    def level(fit_intercept):
+        placement = SimpleNamespace(fit_intercept=fit_intercept)
+        return Level(SimpleNamespace(n_features=3, placement=placement), None, c)
+
+    louder = level(fit_intercept=True).shift_intercept_by_log_c(W)
     assert_allclose(c * expit(X @ louder), expit(X @ W), rtol=0.1)
     assert_array_equal(np.delete(louder, 2, axis=0), np.delete(W, 2, axis=0))
-    assert_array_equal(fake(fit_intercept=False)._shift_intercept_by_log_c(W), W)
+    assert_array_equal(level(fit_intercept=False).shift_intercept_by_log_c(W), W)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_c_comes_in_once_a_training_after_plain_logistic_regression(monkeypatch, solver):
     X, _, said, _ = problem()
-    met, louder = [], mpu.Trainer._shift_intercept_by_log_c
+    met, louder = [], Level.shift_intercept_by_log_c
 
     def note(self, W):
         met.append(np.array(W))
         return louder(self, W)
 
-    monkeypatch.setattr(mpu.Trainer, "_shift_intercept_by_log_c", note)
+    monkeypatch.setattr(Level, "shift_intercept_by_log_c", note)
     options = dict(levels=1, solver=solver, tol=0, random_state=0)
     MPU(c=0.3, max_iter=6, **options).fit(X, said)
     plain = MPU(c=1.0, max_iter=2 if solver == "sgd" else 1, **options).fit(X, said)
@@ -327,6 +333,13 @@ def test_what_is_said_is_true_and_was_said_and_silence_is_weighed_by_bayes():
         model.predict_proba(X, what="heard")
 
 
+def test_what_a_mask_leaves_out_was_not_silent_and_is_as_likely_as_its_score_says():
+    X, _, said, _ = problem()
+    model = MPU(1, c=0.3, random_state=0).fit(X, said)
+    found = model.complete(X, Labels.masked(said, said), k=4)
+    assert_allclose(found.probability, model.predict_proba(X)[found.row, found.label])
+
+
 def test_a_tuned_threshold_is_the_best_one_on_a_fold_that_was_held_out():
     X, _, said, _ = problem(n=1000, c=0.4)
     options = dict(levels=1, c=0.4, **EXACT)
@@ -383,8 +396,8 @@ def test_partial_fit_says_what_it_needs():
     X, _, said, _ = problem(n=40)
     with pytest.raises(ValueError, match=r"partial_fit trains the base level alone.*levels=3"):
         MPU(c=0.5).partial_fit(X, said)
-    with pytest.raises(ValueError, match="cannot go on with a model"):
-        MPU(1, c=0.5, solver="newton").fit(X, said).partial_fit(X, said)
+    with pytest.raises(ValueError, match=r"in mini-batches.*solver='newton'"):
+        MPU(1, c=0.5, solver="newton").partial_fit(X, said)
     stream = MPU(1, c=0.5).partial_fit(X, said)
     with pytest.raises(ValueError, match="this batch has 3 positive-only labels"):
         stream.partial_fit(X, said[:, :3])
@@ -406,38 +419,6 @@ def test_weights_may_be_as_many_as_fill_half_of_the_device_twice_over(monkeypatc
         model.fit(X.astype(dtype), said)
 
 
-@pytest.mark.parametrize("solver", ["sgd", "newton"])
-@pytest.mark.parametrize("stop", [2, 7, 20])
-def test_a_killed_fit_goes_on_to_the_very_same_model(tmp_path, monkeypatch, solver, stop):
-    X, _, said, _ = problem(n=60)
-    options = dict(levels=2, solver=solver, max_iter=4, threshold="tuned", random_state=0)
-    whole = MPU(**options).fit(X, said)
-    step, count = mpu.Trainer.__call__, [0]
-
-    class KilledError(Exception):
-        pass
-
-    def dying(self, **how):
-        training = step(self, **how)
-
-        def counted(state, before, _step=training.step):
-            count[0] += 1
-            if count[0] == stop:
-                raise KilledError
-            return _step(state, before)
-
-        return mpu.replace(training, step=counted)
-
-    monkeypatch.setattr(mpu.Trainer, "__call__", dying)
-    with pytest.raises(KilledError):
-        MPU(**options).fit(X, said, checkpoint=tmp_path / "fit")
-    monkeypatch.setattr(mpu.Trainer, "__call__", step)
-    resumed = MPU(**options).fit(X, said, checkpoint=tmp_path / "fit")
-    assert resumed.history_ == whole.history_
-    assert_array_equal(resumed.stack_, whole.stack_)
-    assert resumed.threshold_ == whole.threshold_
-
-
 def test_shards_larger_than_memory_are_placed_anew_in_every_pass(tmp_path):
     X, _, said, _ = problem(n=90)
     rows = Rows(sp.csr_array(X), Labels.positive_only(said))
@@ -455,15 +436,43 @@ def test_a_saved_model_is_the_same_and_a_damaged_one_is_told(tmp_path, levels):
     assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert_array_equal(loaded.predict(X).toarray(), model.predict(X).toarray())
     assert_array_equal(loaded.c_, model.c_)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "told"),
+    [
+        ("W", lambda W: W[:-1], r"its W has shape \(6, 4\)"),
+        ("W", lambda W: None, "its W is missing"),
+        ("stack", lambda stack: stack[:-1], r"its stack of shape \(25, 4\) .* does not fit its W"),
+        ("stack", lambda stack: stack.astype(np.float32), "float32 does not fit its W"),
+        ("c", lambda c: None, "its c is missing"),
+        ("c", lambda c: c - c, "its c is not above 0 and at most 1"),
+        ("c_interval", lambda ends: ends[:, :2], r"its c_interval has shape \(2, 2\)"),
+        ("c_overall", lambda ends: ends.astype(int), "its c_overall is of int64"),
+        ("top", lambda top: 0, "its top is 0"),
+        ("how", lambda how: None, "its how None"),
+    ],
+)
+def test_a_model_whose_parts_do_not_fit_is_told(tmp_path, name, damage, told):
+    X, _, said, _ = problem(n=50)
+    MPU(3, top=2, max_iter=1, random_state=0).fit(X, said).save(tmp_path / "model")
     header, arrays = read_arrays(tmp_path / "model")
-    if levels > 1:
-        write_arrays(tmp_path / "bad", header, arrays | {"stack_": arrays["stack_"][:-1]})
-        with pytest.raises(ValueError, match=f"stack_ does not fit {levels} levels"):
-            tacit.load(tmp_path / "bad")
-    del arrays["c_"]
-    write_arrays(tmp_path / "bad", header, arrays)
-    with pytest.raises(ValueError, match="c_ is missing"):
+    parts = header["model"] if name in header["model"] else arrays
+    parts[name] = damage(parts[name])
+    kept = {key: array for key, array in arrays.items() if array is not None}
+    write_arrays(tmp_path / "bad", header, kept)
+    with pytest.raises(ValueError, match=told):
         tacit.load(tmp_path / "bad")
+
+
+def test_a_loaded_model_says_how_its_rates_were_got(tmp_path):
+    X, _, said, _ = problem(n=50)
+    model = MPU(1, max_iter=2, random_state=0).fit(X, said)
+    model.save(tmp_path / "model")
+    wanted, found = (m.rates(X, said) for m in (model, tacit.load(tmp_path / "model")))
+    assert_array_equal(found.low, wanted.low)
+    assert found.how == wanted.how
+    assert "e1 on held-out rows" in found.how
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,16 @@ from tacit.backends.block import Placement, pieces, place
 from tacit.blocks import Rows
 from tacit.features.scaling import Scaling
 from tacit.labels import TopK
-from tacit.methods.tacit import _KNOWN, _WORTH, Clock, _clear, _climb, _shortlists
+from tacit.methods.tacit import (
+    _KNOWN_REG,
+    _LEML_PASSES,
+    _LEML_TOL,
+    _WORTH,
+    Clock,
+    _clear,
+    _climb,
+    _shortlists,
+)
 from tacit.methods.tacit.levels import (
     LADDER,
     SHRINKAGES,
@@ -294,12 +303,13 @@ def test_low_rank_is_leml_of_the_known_entries_of_the_rows_it_may_see(monkeypatc
     scaling, model._clock = Scaling("none"), Clock(60.0)
     folds, parts = in_folds(X, labels)
     folds = folds.with_prior(power)
-    [(choice, found)] = model._low_ranks(problem, folds, scaling)
+    [(choice, found)] = model._low_ranks(problem, folds, scaling, [])
     rank = int(choice.split()[-1])
 
     def weights(r, *without):
         X, said, known = stacked(parts, without)
-        leml = LEML(**_KNOWN | dict(rank=r), normalize=None, random_state=0)
+        passes = dict(max_iter=_LEML_PASSES, tol=_LEML_TOL)
+        leml = LEML(r, reg=_KNOWN_REG, **passes, normalize=None, random_state=0)
         factors = leml.fit(X[:, :-1], Labels.masked(said, known)).model_
         return factors.W @ factors.H.T
 
@@ -397,7 +407,7 @@ def test_products_that_rank_no_better_are_left_out_and_nothing_changes(monkeypat
     model = fit()
     step = next(s for s in model.report_.steps if s.level == "products")
     assert not step.kept
-    assert model.directions_ is None
+    assert model.model_.scaling.directions is None
     monkeypatch.setattr(tacit.methods.tacit, "_PRODUCTS", 0)
     assert_array_equal(model.decision_function(X), fit().decision_function(X))
 
@@ -604,16 +614,15 @@ def test_a_second_look_is_judged_on_fold_after_fold_until_the_answer_is_clear(
     asked = []
 
     class Watched(Tacit):
-        def _calibrate_and_rerank(self, problem, held, nested_folds):
-            super()._calibrate_and_rerank(
-                problem, held, (asked.append(1) or parts for parts in nested_folds)
-            )
+        def _calibrate_and_rerank(self, problem, scaling, held, nested_folds):
+            watched = (asked.append(1) or parts for parts in nested_folds)
+            return super()._calibrate_and_rerank(problem, scaling, held, watched)
 
     X, Y = steep(200)
     model = Watched(scaling="standard", cv=4).fit(X, Labels.complete(Y))
     assert len(asked) == wanted
     step = next(s for s in model.report_.steps if s.level == "second look")
-    assert step.kept == (step.gain > step.before) == (model.look_weights_ is not None)
+    assert step.kept == (step.gain > step.before) == (model.model_.look is not None)
 
 
 def test_what_is_twice_the_standard_error_away_from_nothing_is_clear():
@@ -670,7 +679,7 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
 
 
 def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypatch):
-    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit.model, "_SHORTLIST", 6)
     X, Y = steep()
     first, second = (
         Tacit(scaling="standard", levels=levels).fit(X[:300], Labels.complete(Y[:300]))
@@ -679,8 +688,8 @@ def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypa
     step = next(s for s in second.report_.steps if s.level == "second look")
     assert step.kept
     assert step.gain > step.before
-    assert first.look_weights_ is None
-    assert second.look_weights_ is not None
+    assert first.model_.look is None
+    assert second.model_.look is not None
     precision = [precision_at_k(Y[300:], m.top_k(X[300:], 3), 3) for m in (first, second)]
     assert precision[1] > precision[0] + 0.005
     # The best labels are those of the largest scores, on the shortlist and beyond it.
@@ -692,10 +701,10 @@ def test_a_second_look_stays_where_it_ranks_rows_it_has_not_seen_better(monkeypa
 
 
 def test_a_second_look_stays_with_the_model_that_is_saved(monkeypatch, tmp_path):
-    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit.model, "_SHORTLIST", 6)
     X, Y = steep()
     model = Tacit(scaling="standard").fit(X, Labels.complete(Y))
-    assert model.look_weights_ is not None
+    assert model.model_.look is not None
     same_after_loading(model, X, Labels.complete(Y), tmp_path)
 
 
@@ -711,16 +720,16 @@ def test_a_second_look_counts_presence_alone_where_it_ranks_better_so(
         return gained + 1e6 * liked, look, after + liked
 
     monkeypatch.setattr(tacit.methods.tacit, "_judged", told)
-    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit.model, "_SHORTLIST", 6)
     monkeypatch.setattr(tacit.methods.tacit, "_PRODUCTS", 0)  # so that W is that of X alone
     rng = np.random.default_rng(0)
     X = sp.csr_array(rng.random((300, 9)) * (rng.random((300, 9)) < np.linspace(0.05, 0.5, 9)))
     Y = (X @ rng.standard_normal((9, 12)) > 0.3).astype(int)
     model = Tacit(scaling="idf", cv=3).fit(X, Labels.complete(Y))
     step = next(s for s in model.report_.steps if s.level == "second look")
-    assert ("presence of features" in step.choice) == model.look_presence_ == presence
-    look, top = model._look, model.top_k(X, 12)
-    scaled = normalize(X.multiply(model.weight_))
+    assert ("presence of features" in step.choice) == model.model_.look.presence == presence
+    look, top = model.model_.look, model.top_k(X, 12)
+    scaled = normalize(X.multiply(model.model_.scaling.weight))
     n = np.maximum(X.count_nonzero(axis=1), 1)[:, None]
     rows = (X != 0) / n**0.25 if presence else scaled
     S = sp.hstack([scaled, np.ones((300, 1))]).toarray() @ model.model_.W
@@ -842,7 +851,7 @@ def test_what_else_was_said_of_a_row_completes_it():
     said = twins & (rng.random(twins.shape) < 0.8)
     X = rng.standard_normal((n, 4))
     model = Tacit(scaling="standard").fit(X[:400], Labels.positive_only(said[:400]))
-    assert model.links_ is not None
+    assert model.model_.links is not None
     hidden = [(i, j) for i in range(400, n) for j in np.flatnonzero(said[i]) if said[i, j ^ 1]]
     found_at = {True: [], False: []}
     for i, j in hidden[:100]:
@@ -852,6 +861,51 @@ def test_what_else_was_said_of_a_row_completes_it():
             found = model.complete(X[i : i + 1], Labels.positive_only(left), k=20, fold_in=fold_in)
             ranks.append(int(np.flatnonzero(found.label == j)[0]))
     assert np.mean(found_at[True]) < 1 < 4 < np.mean(found_at[False])
+
+
+@pytest.mark.parametrize("finds_more", ["look", "links"])
+def test_links_stay_where_they_find_more_than_the_second_look_and_only_there(
+    finds_more, monkeypatch
+):
+    """Links take the place of the look in completions, and so are judged against it."""
+    X, Y = data(n=120, n_labels=9)
+    kept = lambda model: (model.model_.look is not None, model.model_.links is not None)
+
+    def found(block, seen, most):
+        with_it = [name for name in ("look", "links") if getattr(seen, name) is not None]
+        return sum(1.0 if name == finds_more else 0.5 for name in with_it), 1
+
+    monkeypatch.setattr(tacit.methods.tacit.model, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit, "gain_of_completion", found)
+    monkeypatch.setattr(tacit.methods.tacit, "_SHARES", (1e-9,))  # a look that changes nothing
+    monkeypatch.setattr(tacit.methods.tacit, "_clear", lambda won: True)
+    always = lambda rows, others, n_labels, presence, step: (
+        1.0,
+        tacit.methods.tacit._learned(others, n_labels, presence, 1.0),
+        np.ones((1, len(rows.said))) * 100,
+    )
+    monkeypatch.setattr(tacit.methods.tacit, "_judged", always)
+    assert kept(Tacit(scaling="none", cv=3).fit(X, Y)) == (True, finds_more == "links")
+
+
+def test_the_history_is_that_of_the_model_that_was_kept():
+    """A trial of LEML that is thrown away leaves no history behind."""
+    rng = np.random.default_rng(0)
+    X, Y = data(n=90, d=8, n_labels=6)
+    known = rng.random(Y.shape) < 0.8
+    model = Tacit(scaling="standard", cv=3).fit(X, Labels.masked(Y * known, known))
+    low = next(step for step in model.report_.steps if step.level == "low rank")
+    assert not low.kept
+    assert (model.n_iter_, model.history_) == (0, [])
+
+
+def test_masked_labels_of_features_that_are_widened_are_learned():
+    """LEML of low rank sees the features as they are scaled: 2,000 where there were 8."""
+    X, Y = data(n=90, d=8, n_labels=6)
+    known = np.random.default_rng(0).random(Y.shape) < 0.8
+    model = Tacit(scaling="fourier", cv=3).fit(X, Labels.masked(Y * known, known))
+    assert any(step.level == "low rank" for step in model.report_.steps)
+    assert model.decision_function(X).shape == Y.shape
 
 
 # Regimes, devices and files
@@ -878,9 +932,9 @@ def test_models_have_not_seen_the_rows_they_are_asked_about(monkeypatch, exact):
     kept = []
 
     class Watched(Tacit):
-        def _calibrate_and_rerank(self, problem, held, nested_folds):
+        def _calibrate_and_rerank(self, problem, scaling, held, nested_folds):
             kept.append((held, [list(parts) for parts in nested_folds]))
-            super()._calibrate_and_rerank(problem, held, iter(kept[0][1]))
+            return super()._calibrate_and_rerank(problem, scaling, held, iter(kept[0][1]))
 
     model = Watched(scaling="standard", cv=3).fit(X, Y)
     held, nested_folds = kept[0]
@@ -927,7 +981,7 @@ def words(n=400, d=60, n_labels=20):
 
 
 def test_without_room_each_feature_stands_by_itself(roomless, device, monkeypatch, tmp_path):
-    monkeypatch.setattr(tacit.methods.tacit, "_SHORTLIST", 6)
+    monkeypatch.setattr(tacit.methods.tacit.model, "_SHORTLIST", 6)
     X, Y = words()
     model = Tacit(random_state=0, device=device).fit(X, Labels.positive_only(Y))
     first, *_ = model.report_.steps
@@ -943,7 +997,7 @@ def test_without_room_each_feature_stands_by_itself(roomless, device, monkeypatc
     assert model.model_.W.nnz < W.size
     order = np.argsort(-(rows @ W), axis=1, kind="stable")
     top = TopK(order, np.take_along_axis(rows @ W, order, axis=1))
-    wanted = model._look.ranked(sp.csr_array(rows), top, 6)
+    wanted = model.model_.look.ranked(sp.csr_array(rows), top, 6)
     assert_allclose(model.top_k(X, 20).scores, wanted.scores, atol=1e-8)
     same_after_loading(model, X, Labels.positive_only(Y), tmp_path)
 
@@ -953,9 +1007,8 @@ def test_models_of_single_features_have_not_seen_the_rows_they_are_asked_about(r
     held_out = []
 
     class Watched(Tacit):
-        def _calibrate_and_rerank(self, problem, held, nested_folds):
+        def _calibrate_and_rerank(self, problem, scaling, held, nested_folds):
             held_out.extend([held, [list(parts) for parts in nested_folds]])
-            self._set_look(None, problem)
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
@@ -978,16 +1031,17 @@ def test_models_of_single_features_have_not_seen_the_rows_they_are_asked_about(r
 def test_a_damaged_file_of_sparse_weights_is_refused(roomless, tmp_path):
     X, Y = words()
     model = Tacit(random_state=0).fit(X, Labels.positive_only(Y))
-    header, arrays = model._saved()
+    header, arrays = model.contents()
     arrays["W_labels"] = arrays["W_labels"] + 20
     with pytest.raises(ValueError, match="indices"):
-        Tacit()._restore(header, arrays)
+        Tacit().restore(header, arrays)
 
 
 def test_of_low_rank_it_is_leml_of_the_scaled_features(monkeypatch, tmp_path):
     tight = dict(rank=3, max_iter=300, tol=1e-13)
     monkeypatch.setattr(tacit.methods.tacit, "DENSE_LIMIT", 10)
-    monkeypatch.setattr(tacit.methods.tacit, "_LOW_RANK", tight)
+    for name, value in dict(_LOW_RANK=3, _LEML_PASSES=300, _LEML_TOL=1e-13).items():
+        monkeypatch.setattr(tacit.methods.tacit, name, value)
     X, Y = data(n=200)
     labels = Labels.positive_only(Y)
     model = Tacit(scaling="unit", levels=0, random_state=0).fit(X, labels)
@@ -1023,6 +1077,7 @@ def same_after_loading(model, X, labels, folder):
 
 @pytest.mark.parametrize("where", PLACES[2:])
 @pytest.mark.parametrize("kind", ["positive-only", "masked"])
+@pytest.mark.slow
 def test_where_the_blocks_lie_changes_nothing(blocks_of, kind, where):
     X, Y = data()
     fit = lambda lie: Tacit(scaling="standard", cv=3).fit(blocks_of(X, of_kind(kind, Y), lie))

@@ -21,7 +21,7 @@ Y = (np.arange(20)[:, None] < SAID).astype(int)
 def model_with(c, low, high, overall=(0.5, 0.4, 0.8), names=("a", "b", "c", "d")):
     """A fitted model that has these rates."""
     rates = lambda X, Y: Rates.of(c, low, high, overall, "It was said.", SAID)
-    return SimpleNamespace(_said_rates=rates, classes_=np.array(names))
+    return SimpleNamespace(said_rates_=np.array(c), rates=rates, classes_=np.array(names))
 
 
 def sharp():
@@ -68,7 +68,7 @@ def test_labels_that_cannot_be_told_are_named_in_a_warning_that_says_what_to_do(
     assert found.warning in str(found)
     known = SAID > 0
     rates = Rates.of(0.5, 0.4, 0.6, (0.5, 0.4, 0.6), "", SAID[known])
-    sure = SimpleNamespace(_said_rates=lambda X, Y: rates, classes_=np.arange(3))
+    sure = SimpleNamespace(said_rates_=rates.c, rates=lambda X, Y: rates, classes_=np.arange(3))
     assert estimate(sure, None, Y[:, known]).warning is None
 
 
@@ -130,8 +130,8 @@ def test_labels_that_nothing_is_missing_from_are_refused_in_one_sentence(labels,
 
 
 def test_a_model_without_rates_is_refused_and_told_who_has_them():
-    with pytest.raises(ValueError, match=r"model is Ridge, .*fit MPU or GenEML"):
-        estimate(Ridge(), np.ones((20, 1)), Y)
+    with pytest.raises(ValueError, match=r"model is Ridge, .*fit MPU, GenEML"):
+        estimate(Ridge().fit(np.ones((20, 1)), Y), np.ones((20, 1)), Y)
 
 
 # ---- GenEML
@@ -158,7 +158,7 @@ def test_geneml_knows_that_it_cannot_tell_for_rare_labels():
 def test_gen_emls_interval_is_the_curvature_in_mu_with_an_intercept_free():
     X, said, _ = planted()
     model = geneml().fit(X, said)
-    rates = model._said_rates(X, said)
+    rates = model.rates(X, said)
     assert_allclose(rates.c, model.exposures_, rtol=1e-5)
     for j in range(3):
         mu, psi = float(model.exposures_[j]), model.decision_function(X)[:, j].astype(float)
@@ -183,9 +183,9 @@ def hessian(f, h):
 def test_gen_emls_rates_do_not_depend_on_how_many_rows_are_scored_at_a_time(monkeypatch):
     X, said, _ = planted()
     model = geneml(max_iter=5).fit(X, said)
-    whole = model._said_rates(X, said)
+    whole = model.rates(X, said)
     monkeypatch.setattr(base, "_BLOCK_ENTRIES", 3 * 7)
-    parts = model._said_rates(X, said)
+    parts = model.rates(X, said)
     for name in ("c", "low", "high", "overall"):
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-5)
 
@@ -194,13 +194,13 @@ def test_with_covariates_the_rate_of_a_label_is_its_share_said_of_what_is_true()
     X, said, _ = planted()
     model = geneml(exposure="covariates", max_iter=10).fit(X, said)
     shares = model.predict_proba(X, what="said").sum(axis=0) / model.predict_proba(X).sum(axis=0)
-    assert_allclose(model._said_rates(X, said).c, shares, rtol=1e-5)
+    assert_allclose(model.rates(X, said).c, shares, rtol=1e-5)
 
 
 def test_with_gibbs_the_interval_is_that_of_its_draws():
     X, said, _ = planted(n=100)
     model = GenEML(rank=2, inference="gibbs", max_iter=5, n_draws=20, random_state=0).fit(X, said)
-    rates = model._said_rates(X, said)
+    rates = model.rates(X, said)
     assert_allclose(rates.c, model.exposures_)
     assert_allclose([rates.low, rates.high], model.exposure_interval_)
 

@@ -1,6 +1,6 @@
 """Backends: where the arithmetic happens.
 
-A backend is a handful of backend, not a copy of NumPy; dense algebra goes through the array API.
+A backend is a handful of kernels, not a copy of NumPy; dense algebra goes through the array API.
 
     ===================== ======================================================================
     spmm(S, B, values)    S B;  S dense or `Sparse`, `values` in place of S's own entries
@@ -17,7 +17,7 @@ A backend is a handful of backend, not a copy of NumPy; dense algebra goes throu
     adagrad_spmm(θ, S, …)  the same with g = T D + diag(decay) θ, for some rows
     packed_grams(A, w)    Σ_j w_ji a_j a_jᵀ for each column i of w: lower triangles, row by row
     solve_packed(G, B, r) x_i = (G_i + diag(r))⁻¹ b_i for packed G_i
-    over(f, items)        [f(item), …], side by side where there are cores
+    parallel_map(f, …)    [f(item), …] of some items, side by side where there are cores
     top_k(A, B, k, skip)  the k best columns of each row of A Bᵀ, entries of `skip` left out
     ===================== ======================================================================
 

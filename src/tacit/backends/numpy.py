@@ -282,7 +282,7 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_scope = threading.local()  # .threads: how many `over` may use, inside of `over`
+_scope = threading.local()  # .threads: how many `parallel_map` may use, inside of another
 
 
 def _threads() -> int:
@@ -293,7 +293,7 @@ def _threads() -> int:
 
 @contextmanager
 def _one_thread(for_items: int) -> Iterator[None]:
-    """BLAS and Numba with one thread; `over`, called in here, has `for_items`."""
+    """BLAS and Numba with one thread; `parallel_map`, called in here, has `for_items`."""
     import numba
 
     before, outer = numba.get_num_threads(), getattr(_scope, "threads", 0)

@@ -14,7 +14,7 @@ once. Long rows, such as those of a frequent feature in the transpose, are share
 and the sums of a row that has several segments meet in atomic additions.
 
 On a matrix of the shape of Wikipedia (881,805 × 366,932, rank 500) the library's product with
-the transpose takes about twice as long; `benchmarks/gpu.py` measures it.
+the transpose takes about twice as long; `tacit bench study gpu_kernels` measures it.
 
 What a loss makes of `dots` stays with the library: it goes over nnz numbers, where the product
 reads nnz · width of them. At the shape above the logistic derivative takes 3 % of their time.

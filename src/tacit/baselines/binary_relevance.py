@@ -26,14 +26,13 @@ from typing import Literal
 import numpy as np
 from array_api_compat import array_namespace
 
-from tacit.backends import Array
 from tacit.basics.numerics import inner
 from tacit.basics.params import a_float, an_int, one_of
 from tacit.engines.descend import State
 from tacit.engines.labelwise import label_groups, newton_pass
-from tacit.engines.losses import LOSSES, Loss
+from tacit.engines.losses import LOSSES
 from tacit.engines.moments import Moments
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
 from tacit.models import LowRank
 
@@ -87,7 +86,7 @@ class BinaryRelevance(MultiLabelEstimator):
            [0. , 0.5]])
     """
 
-    _kinds = ("complete", "masked")
+    label_kinds = ("complete", "masked")
     _checks = {
         "loss": one_of("squared", "logistic", "squared_hinge"),
         "reg": a_float(above=0),
@@ -123,15 +122,12 @@ class BinaryRelevance(MultiLabelEstimator):
         self.device = device
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES[self.loss]
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         shape = (problem.n_features, problem.n_labels)
         check_dense(shape, "BinaryRelevance's coefficients", "LEML")
         if problem.kind == "complete" and self.loss == "squared":
-            return LowRank(problem.backend.to_numpy(self._ridge(problem)), None)
+            return self._ridge(problem)
+        loss = LOSSES[self.loss]
         groups = label_groups(problem.n_samples, problem.n_labels)
 
         def start() -> State:
@@ -139,16 +135,17 @@ class BinaryRelevance(MultiLabelEstimator):
 
         def step(state: State) -> tuple[State, float]:
             Z, values = newton_pass(
-                problem.blocks, lambda labels: self._loss, float(self.reg), state["Z"], groups,
+                problem.blocks, lambda labels: loss, float(self.reg), state["Z"], groups,
                 self.tol,
             )  # fmt: skip
             return {"Z": Z}, float(array_namespace(values).sum(values))
 
-        return LowRank(problem.backend.to_numpy(problem.descend(start, step)["Z"]), None)
+        state, history = problem.descend(start, step)
+        return Fit(LowRank(problem.to_host(state["Z"]), link=self.loss), history)
 
-    def _ridge(self, problem: Problem) -> Array:
+    def _ridge(self, problem: Problem) -> Fit:
         check_dense((problem.n_features,) * 2, "BinaryRelevance's XᵀX", "LEML")
         moments = Moments.of(problem.blocks, label_gram=False)
         Z = moments.ridge(self.reg)
-        self.history_.append(0.5 * (moments.n_positives - inner(Z, moments.xy)))
-        return Z
+        J = float(0.5 * (moments.n_positives - inner(Z, moments.xy)))
+        return Fit(LowRank(problem.to_host(Z)), [J])

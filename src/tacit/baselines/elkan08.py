@@ -42,7 +42,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -54,17 +54,95 @@ from tacit.basics.params import a_float, an_int, one_of
 from tacit.blocks import Blocks
 from tacit.engines.descend import State, settled
 from tacit.engines.labelwise import label_groups, newton_pass
-from tacit.engines.losses import LOSSES, Probability
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.engines.losses import LOSSES
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
 from tacit.missing import HeldOut
-from tacit.models import LowRank
+from tacit.models.model import Model, check_shape
 
 __all__ = ["Elkan08"]
 
 _KAPPA = 10.0  # of (2)
 _FIRST_PASSES = 50  # most, of the fit for c: not max_iter, with which a checkpoint may not begin
+_MOST = 1 - 1e-6  # of c and of g in (3): 1 would leave nothing unsaid
 _TURNS = 256  # of (4): many, so that rows are spread evenly; few enough for float32
+
+
+@dataclass(frozen=True, eq=False)
+class LogRatio(Model):
+    """Scores log P(y = 1 | x), so that labels of one row are ranked by how likely they are true.
+
+    Attributes
+    ----------
+    W : ndarray of shape (n_features, n_labels)
+        Z.
+    said_rates : ndarray of shape (n_labels,)
+        c.
+    divided : bool
+        Whether Z tells of what is said, so that (1) divides by c; else of what is true.
+    """
+
+    W: np.ndarray
+    c: np.ndarray
+    divided: bool
+
+    H = None
+
+    @property
+    def n_labels(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def n_codes(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.W.dtype
+
+    @property
+    def said_rates(self) -> np.ndarray:
+        return self.c
+
+    def codes(self, block: Block) -> Array:
+        return block.project(block.backend.kept(self.W))
+
+    def factors(self, block: Block) -> tuple[Array, None]:
+        logarithm = -softplus(-self.codes(block))
+        if not self.divided:
+            return logarithm, None
+        c = block.backend.asarray(self.c)
+        return logarithm - array_namespace(c).log(c), None
+
+    def unsaid_factors(self, block: Block, fold_in: bool) -> tuple[Array, None]:
+        """The logarithm of w of (3), before it is cut at 1."""
+        scores, _ = self.factors(block)
+        xp, c = array_namespace(scores), block.backend.asarray(np.minimum(self.c, _MOST))
+        said = xp.clip(c * xp.exp(scores), max=_MOST)  # g, which rounding can take to 1
+        return scores + xp.log1p(-c) - xp.log1p(-said), None
+
+    def probability(self, scores: Array) -> Array:
+        """The probability whose logarithm is the score, or 1 where the score is above 0."""
+        xp = array_namespace(scores)
+        return xp.exp(xp.clip(scores, max=0.0))
+
+    def numbers(self) -> dict[str, Any]:
+        return {"divided": self.divided}
+
+    def arrays(self) -> dict[str, np.ndarray | None]:
+        return {"W": self.W, "c": self.c}
+
+    @classmethod
+    def from_arrays(
+        cls, n_weights: int, n_labels: int, numbers: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Self:
+        if not isinstance(numbers["divided"], bool):
+            raise ValueError(f"its divided is {numbers['divided']!r}")
+        W = check_shape("W", arrays.get("W"), n_weights, n_labels)
+        c = check_shape("c", arrays.get("c"), n_labels)
+        if not ((c > 0) & (c <= 1)).all():
+            raise ValueError("its c is not a share above 0")
+        return cls(W, c, numbers["divided"])
 
 
 class Elkan08(MultiLabelEstimator):
@@ -99,7 +177,7 @@ class Elkan08(MultiLabelEstimator):
 
     Attributes
     ----------
-    model_ : LowRank
+    model_ : LogRatio
         Z, as W without an H. Scores are log P(y = 1 | x) before (1) is cut at 1.
     c_ : ndarray of shape (n_labels,)
         How likely each label is said where it is true, (2).
@@ -121,8 +199,8 @@ class Elkan08(MultiLabelEstimator):
     (True, True)
     """
 
-    _kinds = ("positive-only",)
-    _arrays = {"c_": ("L",)}
+    label_kinds = ("positive-only",)
+    model_kinds = (LogRatio,)
     _checks = {
         "variant": one_of("ratio", "weighted"),
         "reg": a_float(above=0),
@@ -165,10 +243,10 @@ class Elkan08(MultiLabelEstimator):
         self.verbose = verbose
 
     @property
-    def _loss(self) -> Probability:
-        return _OfLogarithm()
+    def c_(self) -> np.ndarray:
+        return self.model_.said_rates
 
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         if problem.n_samples < 2:  # by (4) it may be held out or not: rounding would decide
             raise ValueError(
                 "Elkan08: some rows are held out, so that at least 2 are needed; got "
@@ -196,9 +274,9 @@ class Elkan08(MultiLabelEstimator):
             Z, values = one_pass(blocks, state["Z"])
             return state | {"Z": Z}, float(array_namespace(values).sum(values))
 
-        state = problem.descend(start, step)
-        self.c_ = problem.backend.to_numpy(state["c"])
-        return LowRank(problem.backend.to_numpy(state["Z"]), None)
+        state, history = problem.descend(start, step)
+        c = problem.backend.to_numpy(state["c"])
+        return Fit(LogRatio(problem.to_host(state["Z"]), c, self.variant == "ratio"), history)
 
     def _converged(self, one_pass: Callable, blocks: Blocks, Z: Array) -> Array:
         history: list[float] = []
@@ -206,22 +284,6 @@ class Elkan08(MultiLabelEstimator):
             Z, values = one_pass(blocks, Z)
             history.append(float(array_namespace(values).sum(values)))
         return Z
-
-    def _codes(self, block: Block) -> Array:
-        """log P(y = 1 | x), so that labels of one row are ranked by how likely they are true."""
-        logarithm = -softplus(-super()._codes(block))
-        if self.variant == "weighted":
-            return logarithm
-        c = block.backend.asarray(self.c_)
-        return logarithm - array_namespace(c).log(c)
-
-
-class _OfLogarithm:
-    """The probability whose logarithm is the score, or 1 where the score is above 0."""
-
-    def probability(self, z: Array) -> Array:
-        xp = array_namespace(z)
-        return xp.exp(xp.clip(z, max=0.0))
 
 
 def _held_out(problem: Problem, share: float, intercept: bool) -> Blocks:

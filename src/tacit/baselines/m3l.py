@@ -39,13 +39,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from tacit.backends import Array
 from tacit.baselines.in_memory import rows_in_memory
-from tacit.basics.numerics import sigmoid
 from tacit.basics.params import a_float, an_int
 from tacit.engines.descend import State
-from tacit.engines.losses import Probability
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
 from tacit.models import LowRank
 
@@ -109,7 +106,7 @@ class M3L(MultiLabelEstimator):
         "reg": a_float(above=0),
         "max_iter": an_int(at_least=1),
         "tol": a_float(at_least=0),
-        **{name: shared_checks()[name] for name in shared_checks() if name != "device"},
+        **shared_checks("device"),
     }
 
     device = "cpu"  # one number after the other: nothing for a GPU
@@ -139,11 +136,7 @@ class M3L(MultiLabelEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Probability:
-        return _OfMargin()
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         from tacit.baselines.m3l_ascent import ascend  # Numba takes its time to import
 
         n, d, n_labels = problem.n_samples, problem.n_features, problem.n_labels
@@ -171,17 +164,10 @@ class M3L(MultiLabelEstimator):
             new = {"alpha": alpha, "Z": Z, "n": state["n"] + 1}
             return new, -float(np.sum(alpha * (1 - 0.5 * _margins(X, said, Z))))
 
-        state = problem.descend(start, step)
+        state, history = problem.descend(start, step)
         slack = 1 - _margins(X, said, state["Z"])
         self.gap_ = float(np.sum(np.maximum(slack, 0) - state["alpha"] * slack))
-        return LowRank(state["Z"], None)
-
-
-class _OfMargin:
-    """σ(2z): ½ at the boundary, and no more calibrated than the score."""
-
-    def probability(self, z: Array) -> Array:
-        return sigmoid(2 * z)
+        return Fit(LowRank(problem.to_host(state["Z"]), link="margin"), history)
 
 
 def correlated(said: np.ndarray, coupling: float) -> np.ndarray:

@@ -21,21 +21,65 @@ text classification: revisiting neural networks. ECML PKDD 2014.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block, label_counts
+from tacit.basics.numerics import sigmoid
 from tacit.basics.params import a_float, an_int
 from tacit.engines.descend import State
-from tacit.engines.losses import LOSSES, Loss
 from tacit.engines.network import Network
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
-from tacit.models import LowRank
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
+from tacit.models.model import Model, check_shape
 
 __all__ = ["NNML"]
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenLayer(Model):
+    """Scores max(0, XW) Vᵀ + 1bᵀ, with H = [V, b]."""
+
+    W: np.ndarray
+    H: np.ndarray
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.H)
+
+    @property
+    def n_codes(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.W.dtype
+
+    def codes(self, block: Block) -> Array:
+        A = block.project(block.backend.kept(self.W))
+        return array_namespace(A).clip(A, min=0.0)
+
+    def factors(self, block: Block) -> tuple[Array, Array]:
+        U = self.codes(block)
+        xp = array_namespace(U)
+        one = xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)
+        return xp.concat([U, one], axis=1), block.backend.kept(self.H)
+
+    def probability(self, scores: Array) -> Array:
+        return sigmoid(scores)
+
+    def arrays(self) -> dict[str, np.ndarray | None]:
+        return {"W": self.W, "H": self.H}
+
+    @classmethod
+    def from_arrays(
+        cls, n_weights: int, n_labels: int, numbers: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Self:
+        W = check_shape("W", arrays.get("W"), n_weights, None)
+        return cls(W, check_shape("H", arrays.get("H"), n_labels, W.shape[1] + 1))
 
 
 class NNML(MultiLabelEstimator):
@@ -71,7 +115,7 @@ class NNML(MultiLabelEstimator):
 
     Attributes
     ----------
-    model_ : LowRank
+    model_ : HiddenLayer
         W, and [V, b] as H.
     history_ : list of float
         The objective (1) after each pass, with no unit silent.
@@ -93,8 +137,9 @@ class NNML(MultiLabelEstimator):
            [0, 0]], dtype=int8)
     """
 
-    _kinds = ("complete", "masked")
-    _in_batches = True
+    label_kinds = ("complete", "masked")
+    model_kinds = (HiddenLayer,)
+    deals_rows = "batches"
     _checks = {
         "rank": an_int(at_least=1),
         "dropout": (
@@ -139,11 +184,7 @@ class NNML(MultiLabelEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["logistic"]
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         network = Network("relu", "logistic", float(self.rate), dropout=float(self.dropout))
         yes, known = problem.blocks.sum(_counts)
         seed = int(problem.rng.randint(2**31))
@@ -161,22 +202,9 @@ class NNML(MultiLabelEstimator):
             J = float(problem.blocks.sum(network.value, new))
             return new | {"epochs": state["epochs"] + 1}, J
 
-        state = problem.descend(start, step)
-        W, V, b = (problem.backend.to_numpy(state[name]) for name in ("W", "V", "b"))
-        return LowRank(W, np.hstack([V, b[:, None]]))
-
-    def _code_width(self, W: np.ndarray) -> int:
-        return W.shape[1] + 1
-
-    def _latent(self, block: Block) -> Array:
-        A = super()._latent(block)
-        return array_namespace(A).clip(A, min=0.0)
-
-    def _codes(self, block: Block) -> Array:
-        """[U, 1], so that codes · [V, b]ᵀ = Z."""
-        U = self._latent(block)
-        xp = array_namespace(U)
-        return xp.concat([U, xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)], axis=1)
+        state, history = problem.descend(start, step)
+        W, V, b = (problem.to_host(state[name]) for name in ("W", "V", "b"))
+        return Fit(HiddenLayer(W, np.hstack([V, b[:, None]])), history)
 
 
 def _counts(b: Block) -> tuple[Array, Array]:

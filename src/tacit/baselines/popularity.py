@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.backends.block import Block
-from tacit.engines.losses import LOSSES, Loss
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
 
 __all__ = ["Popularity"]
@@ -34,7 +33,7 @@ class Popularity(MultiLabelEstimator):
     array([[1.  , 0.33]])
     """
 
-    _kinds = ("complete", "masked", "positive-only")
+    label_kinds = ("complete", "masked", "positive-only")
     _checks = {name: shared_checks()[name] for name in ("threshold", "k")}
 
     # It looks at no feature: where it is computed and how rows are scaled is not a choice.
@@ -44,15 +43,12 @@ class Popularity(MultiLabelEstimator):
         self.threshold = threshold
         self.k = k
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["squared"]
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         yes, said = problem.blocks.sum(_counts)
         W = np.zeros((problem.n_features, 1))
         W[-1] = 1.0  # the constant feature
-        return LowRank(W, (yes / np.maximum(said, 1))[:, None])
+        shares = (yes / np.maximum(said, 1))[:, None]
+        return Fit(LowRank(problem.to_host(W), problem.to_host(shares)))
 
 
 def _counts(b: Block) -> tuple[np.ndarray, np.ndarray]:

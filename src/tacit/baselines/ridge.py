@@ -13,9 +13,8 @@ from typing import Literal
 
 from tacit import labels
 from tacit.basics.params import a_float
-from tacit.engines.losses import LOSSES, Loss
 from tacit.engines.moments import Moments, Products
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
 
 __all__ = ["Ridge"]
@@ -51,13 +50,11 @@ class Ridge(MultiLabelEstimator):
 
     _checks = {
         "reg": a_float(above=0),
-        **{name: shared_checks()[name] for name in shared_checks() if name != "verbose"},
+        **shared_checks("verbose"),
     }
 
-    random_state, verbose = (
-        None,
-        False,
-    )  # nothing is drawn, and one solve is over before a bar shows
+    # Nothing is drawn, and one solve is over before a bar shows.
+    random_state, verbose = None, False
 
     def __init__(
         self,
@@ -76,11 +73,7 @@ class Ridge(MultiLabelEstimator):
         self.k = k
         self.device = device
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["squared"]
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         d = problem.n_features
         labels.check_dense((d, problem.n_labels), "Ridge's coefficients", "LEML")
         if d * d <= labels.DENSE_LIMIT:
@@ -88,4 +81,4 @@ class Ridge(MultiLabelEstimator):
         else:
             products = Products(problem.blocks, _RTOL, _STEPS)
             W = products.regress(products.xy, self.reg)
-        return LowRank(problem.backend.to_numpy(W), None)
+        return Fit(LowRank(problem.to_host(W)))

@@ -44,9 +44,8 @@ from sklearn.neighbors import NearestNeighbors
 from tacit.baselines.in_memory import rows_in_memory
 from tacit.basics.params import a_float, an_int
 from tacit.engines.descend import State
-from tacit.engines.losses import LOSSES, Loss
 from tacit.engines.solvers import cg
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
 from tacit.models import LowRank
 
@@ -105,7 +104,7 @@ class WELL(MultiLabelEstimator):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    _kinds = ("positive-only",)
+    label_kinds = ("positive-only",)
     _checks = {
         "n_neighbors": an_int(at_least=1),
         "alpha": a_float(at_least=0),
@@ -113,7 +112,7 @@ class WELL(MultiLabelEstimator):
         "reg": a_float(above=0),
         "max_iter": an_int(at_least=1),
         "tol": a_float(at_least=0),
-        **{name: shared_checks()[name] for name in shared_checks() if name != "device"},
+        **shared_checks("device"),
     }
 
     device, random_state = "cpu", None  # small data, and nothing is drawn
@@ -145,11 +144,7 @@ class WELL(MultiLabelEstimator):
         self.k = k
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["squared"]
-
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         if problem.n_samples > _MOST_ROWS:
             raise ValueError(
                 f"WELL compares every row with every other, and takes at most {_MOST_ROWS:,} of "
@@ -173,10 +168,12 @@ class WELL(MultiLabelEstimator):
             J = smooth + self.alpha * F.sum() - 0.5 * self.beta * said.sum()
             return {"F": F, "SF": SF}, float(J)
 
-        F = problem.descend(start, step)["F"]
+        state, history = problem.descend(start, step)
+        F = state["F"]
         self.completed_ = F.astype(problem.dtype)
         normal = lambda V: X.T @ (X @ V) + self.reg * V
-        return LowRank(cg(normal, X.T @ F, rtol=1e-8, max_iter=1000, axis=0).x, None)
+        W = cg(normal, X.T @ F, rtol=1e-8, max_iter=1000, axis=0).x
+        return Fit(LowRank(problem.to_host(W)), history)
 
 
 def similarities(X: sp.csr_array, n_neighbors: int) -> sp.csr_array:

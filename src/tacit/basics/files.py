@@ -14,8 +14,8 @@ import numpy as np
 
 __all__ = ["FORMAT", "read_arrays", "replacing", "write_arrays"]
 
-FORMAT = 1
-"""The version of the files that `write_arrays` writes and `read_arrays` reads."""
+FORMAT = 2
+"""The version of the files that `write_arrays` writes; `read_arrays` reads those before it too."""
 
 _HEADER, _CHECKSUM = "tacit", "crc32"
 
@@ -87,9 +87,9 @@ def read_arrays(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
         raise ValueError(
             f"{path} is damaged or was not written by tacit ({type(error).__name__}: {error})"
         ) from None
-    if version != FORMAT:
+    if version not in range(1, FORMAT + 1):
         raise ValueError(
-            f"{path} is in format {version!r}, this tacit reads format {FORMAT}; update tacit"
+            f"{path} is in format {version!r}, this tacit reads up to format {FORMAT}; update tacit"
         )
     if not whole:
         raise ValueError(f"{path} is damaged: its contents do not add up to its checksum")

@@ -17,16 +17,28 @@ from types import ModuleType
 __all__ = ["MOVED", "install"]
 
 MOVED = {
+    "tacit.backends.kernels": "tacit.backends.compiled",
     "tacit.base": "tacit.estimators",
+    "tacit.baselines.m3l_kernels": "tacit.baselines.m3l_ascent",
+    "tacit.bench": "tacit_bench",  # comes with the extra `bench`
+    "tacit.bench.machine": "tacit_bench.timing",
+    "tacit.bench.missing": "tacit_bench.boards.missing",
+    "tacit.bench.papers": "tacit_bench.boards.papers",
+    "tacit.bench.peers": "tacit_bench.boards.peers",
+    "tacit.bench.real": "tacit_bench.boards.real",
+    "tacit.bench.scale": "tacit_bench.boards.scale",
     "tacit.by_feature": "tacit.methods.tacit.by_feature",
     "tacit.calibration": "tacit.methods.tacit.calibration",
     "tacit.charts": "tacit.html.charts",
+    "tacit.codecs.training": "tacit.codecs.codec_data",
     "tacit.exposure": "tacit.engines.exposure",
     "tacit.files": "tacit.basics.files",
     "tacit.fitting": "tacit.engines.descend",
     "tacit.kernels": "tacit.features.kernel_features",
     "tacit.logistic": "tacit.engines.logistic",
     "tacit.losses": "tacit.engines.losses",
+    "tacit.methods.mpu.levels": "tacit.methods.mpu.stacking",
+    "tacit.models.columns": "tacit.engines.labelwise",
     "tacit.moments": "tacit.engines.moments",
     "tacit.networks": "tacit.engines.network",
     "tacit.numerics": "tacit.basics.numerics",
@@ -38,7 +50,7 @@ MOVED = {
     "tacit.second_look": "tacit.methods.tacit.second_look",
     "tacit.solvers": "tacit.engines.solvers",
 }
-"""From the old name to the new one."""
+"""From the old name to the new one; what stands below an old name stands below the new one."""
 
 
 class _OldPaths(MetaPathFinder, Loader):
@@ -47,17 +59,27 @@ class _OldPaths(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name in MOVED else None
+        return ModuleSpec(name, self) if _today(name) else None
 
     def exec_module(self, module: ModuleType) -> None:
-        new = MOVED[module.__name__]
-        warnings.warn(
-            f"{module.__name__} is now {new}; import that instead", DeprecationWarning, stacklevel=2
-        )
-        sys.modules[module.__name__] = import_module(new)
+        old = module.__name__
+        new = _today(old)
+        assert new is not None
+        warnings.warn(f"{old} is now {new}; import that instead", DeprecationWarning, stacklevel=2)
+        sys.modules[old] = import_module(new)
+
+
+def _today(name: str) -> str | None:
+    """The path of today of an old one; None of any other."""
+    below = ""
+    while name.startswith("tacit.") and name not in MOVED:
+        name, _, last = name.rpartition(".")
+        below = f".{last}{below}"
+    return MOVED[name] + below if name in MOVED else None
 
 
 def install() -> None:
     """Make the old paths importable; asked once, when `tacit` is first imported."""
     if not any(isinstance(finder, _OldPaths) for finder in sys.meta_path):
-        sys.meta_path.append(_OldPaths())
+        # Before Python's own finders: they would load a module anew below a name that has moved.
+        sys.meta_path.insert(0, _OldPaths())

@@ -19,7 +19,7 @@ class Facts:
     """Sizes, kind of labels, float type, and a checksum by which a checkpoint knows its data.
 
     `n_entries` are the numbers of X that are stored and the labels that were said, together;
-    `n_blocks` the blocks that were added up.
+    `n_blocks` the blocks that were added up; `n_yes` the labels that were said yes.
     """
 
     n_samples: int
@@ -31,6 +31,7 @@ class Facts:
     classes: np.ndarray | None
     n_entries: int = 0
     n_blocks: int = 1
+    n_yes: int = 0
 
     def __add__(self, other: Facts) -> Facts:
         for name in ("n_features", "n_labels", "kind", "dtype"):
@@ -39,7 +40,7 @@ class Facts:
                     f"the blocks disagree on {name}: {getattr(self, name)} and "
                     f"{getattr(other, name)}; give them all the same"
                 )
-        sums = ("n_samples", "checksum", "n_entries", "n_blocks")
+        sums = ("n_samples", "checksum", "n_entries", "n_blocks", "n_yes")
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in sums})
 
 
@@ -48,10 +49,11 @@ def facts(rows: Rows) -> Facts:
     X, labels = rows.X, rows.labels
     dtype = "float32" if X.dtype == np.float32 else "float64"
     n, d = X.shape
-    said = labels.positives.nnz + (0 if labels.observed is None else labels.observed.nnz)
+    yes = labels.positives.nnz
+    said = yes + (0 if labels.observed is None else labels.observed.nnz)
     entries = said + (X.nnz if sp.issparse(X) else X.size)
-    checksum, classes = _checksum(rows), labels.classes
-    return Facts(n, d, labels.n_labels, labels.kind, dtype, checksum, classes, entries)
+    checksum, kind, classes = _checksum(rows), labels.kind, labels.classes
+    return Facts(n, d, labels.n_labels, kind, dtype, checksum, classes, entries, n_yes=yes)
 
 
 def _checksum(rows: Rows) -> int:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import bench, complete, datasets, evaluate, fit, predict
+from tacit.cli import complete, datasets, evaluate, fit, predict
 from tacit.cli.options import AsJson
 from tacit.cli.output import note
 
 __all__ = ["app", "main"]
 
 
-class _OneLineErrors(TyperGroup):
-    """Whatever is wrong with the input is one line on stderr and exit code 2."""
+_BENCH = 'pip install "tacit[bench]"'
+
+
+class _Commands(TyperGroup):
+    """Our commands, and those of other installed packages; one line for whatever is wrong."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *_others()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, imported when it is asked for: `tacit bench` comes with `tacit[bench]`."""
+        others = {} if cmd_name in self.commands else _others()
+        if cmd_name in others:
+            command = typer.main.get_command(others[cmd_name].load())
+            command.name = cmd_name
+            return command
+        if cmd_name == "bench":
+            raise ImportError(f"tacit bench is not installed; try: {_BENCH}")
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -29,7 +47,7 @@ class _OneLineErrors(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
 
@@ -68,12 +86,16 @@ def run_demo(
 
 for _command in (fit.fit, predict.predict, complete.complete, evaluate.evaluate, datasets.datasets):
     app.command()(_command)
-app.add_typer(bench.bench, name="bench")
 
 
 def main() -> None:
     """Run the command that the command line names."""
     app(prog_name="tacit")
+
+
+def _others() -> dict[str, EntryPoint]:
+    """What installed packages have written down as commands of ours, by name."""
+    return {command.name: command for command in entry_points(group="tacit.commands")}
 
 
 def _print_version(asked: bool) -> None:

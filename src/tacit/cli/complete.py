@@ -42,7 +42,7 @@ def complete(
     ] = None,
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Keep those at least so probable.")
-    ] = 0.0,
+    ] = 0.001,  # what is less would be told as 0.000
     output: OutputFile = None,
     as_json: AsJson = False,
 ) -> None:

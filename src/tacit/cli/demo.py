@@ -245,7 +245,7 @@ def _page(
                     f"{n_tags} tags both are possible; with a million tags only the second is.",
                     "To fit took "
                     + ", ".join(f"{r.model} {r.seconds:.1f} s" for r in results)
-                    + ", the first including the compilation of backend.",
+                    + ", the first including the compilation of kernels.",
                 ],
             ),
         ],

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-_FEW_ROWS = 1000  # fewer than this, and a word that occurs once may be all that tells a label
-
 
 def fit(
     data: Annotated[str, typer.Argument(help="A table, a file of matrices, or a data set's name.")],
@@ -86,7 +84,7 @@ def fit(
         rows = read_rows(data, columns, part="train")
     _check_folds(estimator, rows)
     Y = rows.said()
-    unsaid_is_no = Y.kind == "positive-only" and Y.kind not in estimator._kinds
+    unsaid_is_no = Y.kind == "positive-only" and Y.kind not in estimator.label_kinds
     Y = Y.as_complete() if unsaid_is_no else Y
     vectoriser, seconds = _learn(estimator, rows, Y, checkpoint, verbose)
     with stage(f"writing {target}", verbose):
@@ -166,27 +164,17 @@ def _learn(
     verbose: bool,
 ) -> tuple[TfidfVectorizer | None, float]:
     """Fit the estimator, and the vectoriser before it where the rows are text."""
+    from tacit.cli.inputs import vectorised
+
     start = time.perf_counter()
     vectoriser, X = None, rows.X
     if isinstance(X, list):
         with stage("counting words", verbose):
-            vectoriser, X = _vectorised(X, rows.name)
+            vectoriser, X = vectorised(X, rows.name)
     estimator.fit(X, Y, checkpoint=checkpoint)
     if "verbose" in estimator.get_params():
         estimator.set_params(verbose=False)  # a wish of this run, not of the model
     return vectoriser, time.perf_counter() - start
-
-
-def _vectorised(texts: list[str], name: str) -> tuple[TfidfVectorizer, Any]:
-    import numpy as np
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    min_df = 1 if len(texts) < _FEW_ROWS else 2
-    vectoriser = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, min_df=min_df)
-    try:
-        return vectoriser, vectoriser.fit_transform(texts)
-    except ValueError as error:  # an empty vocabulary
-        raise ValueError(f"the text of {name} cannot be learnt from: {error}") from None
 
 
 def _whole(vectoriser: TfidfVectorizer | None, estimator: MultiLabelEstimator) -> Any:

@@ -22,8 +22,17 @@ from tacit.datasets import Dataset
 from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels
 
-__all__ = ["Fitted", "InputRows", "TableColumns", "in_labels_of", "read_rows"]
+__all__ = [
+    "Fitted",
+    "InputRows",
+    "TableColumns",
+    "in_labels_of",
+    "is_table",
+    "read_rows",
+    "vectorised",
+]
 
+_FEW_ROWS = 1000  # fewer than this, and a word that occurs once may be all that tells a label
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _READERS: dict[str, Callable[..., Dataset]] = {
     ".arff": datasets.read_arff,
@@ -130,7 +139,7 @@ def read_rows(
     """
     path = Path(data)
     suffix = _suffix(path)
-    if suffix in _TABLES:
+    if is_table(data):
         rows = _read_table(path, columns, labels, id)
     else:
         dataset = _read_dataset(path, suffix, model)
@@ -144,6 +153,11 @@ def read_rows(
     if not len(rows):
         raise ValueError(f"{data} has no rows; give at least one")
     return rows
+
+
+def is_table(data: str) -> bool:
+    """Whether this is named as a table is."""
+    return _suffix(Path(data)) in _TABLES
 
 
 @dataclass(frozen=True)
@@ -188,6 +202,16 @@ class Fitted:
 
     def names(self) -> list[str]:
         return [str(name) for name in self.estimator.classes_]
+
+
+def vectorised(texts: list[str], name: str) -> tuple[TfidfVectorizer, Any]:
+    """Texts as counts of their words (TF-IDF), and what counts those of more texts alike."""
+    min_df = 1 if len(texts) < _FEW_ROWS else 2
+    vectoriser = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, min_df=min_df)
+    try:
+        return vectoriser, vectoriser.fit_transform(texts)
+    except ValueError as error:  # an empty vocabulary
+        raise ValueError(f"the text of {name} cannot be learnt from: {error}") from None
 
 
 def in_labels_of(model: Fitted, rows: InputRows) -> InputRows:

@@ -40,12 +40,11 @@ def predict(
         columns = fitted.columns.given(text, features)
         rows = read_rows(data, columns, part="test", labels=False, id=id, model=fitted)
     with stage(f"predicting {len(rows):,} rows"):
-        best = fitted.estimator.top_k(fitted.features(rows), k)
-        probability = fitted.estimator._loss.probability(best.scores)
+        best = fitted.estimator.top_k(fitted.features(rows), k, probability=True)
     names = fitted.names()
 
     def found() -> Iterator[tuple[Any, list[tuple[str, float]]]]:
-        for row, labels, chances in zip(rows.ids, best.indices, probability):
+        for row, labels, chances in zip(rows.ids, best.indices, best.scores):
             yield row, [(names[j], float(p)) for j, p in zip(labels, chances)]
 
     if output is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from tacit.backends import Array, Backend, Sparse
 from tacit.backends.block import Block, label_counts
 from tacit.blocks import Blocks
 from tacit.engines.moments import Equations, Moments, Products
+from tacit.engines.problem import Problem
 from tacit.engines.solvers import leading_eigenpairs
 from tacit.labels import DENSE_LIMIT, check_dense
 
@@ -74,6 +75,23 @@ class CodecData:
         self.rough = rough
         if sums is not None:
             self.sums = sums
+
+    @classmethod
+    def of(
+        cls, problem: Problem, centred: bool, sums: Moments | None = None, rough: bool = False
+    ) -> Self:
+        """The rows of a problem."""
+        return cls(
+            problem.blocks,
+            problem.n_features,
+            problem.n_labels,
+            centred=centred,
+            backend=problem.backend,
+            dtype=problem.dtype,
+            rng=problem.rng,
+            sums=sums,
+            rough=rough,
+        )
 
     @cached_property
     def sums(self) -> Moments:

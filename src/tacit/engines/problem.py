@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
 
 from tacit.backends import Array, Backend
-from tacit.backends.block import Block
+from tacit.backends.block import Block, Placement, place
 from tacit.blocks import Blocks
-from tacit.engines.descend import State
+from tacit.blocks.rows import rows_of_fold
+from tacit.engines.descend import Loop, State
 
 __all__ = ["Problem"]
 
@@ -21,7 +25,24 @@ _DRAWN_ROWS = 2**14
 class Problem:
     """Valid data on its backend: all that a method's `_fit` sees.
 
-    `n_features` counts the constant feature, where there is one: it is the number of rows of W.
+    Attributes
+    ----------
+    blocks : Blocks of `Block`
+        The rows, placed.
+    kind : str
+        The kind of labels.
+    n_samples, n_features, n_labels : int
+        `n_features` counts the constant feature, where there is one: it is the number of rows of W.
+    backend : Backend
+        Where the arithmetic happens.
+    rng : RandomState
+        Whatever is drawn comes from it.
+    dtype : dtype
+        The float type of the data, and so of the model.
+    loop : Loop
+        How a fit repeats its step.
+    side : mapping of str to ndarray
+        What a fit learns from beside the rows, such as features of the labels.
     """
 
     blocks: Blocks
@@ -32,10 +53,11 @@ class Problem:
     backend: Backend
     rng: np.random.RandomState
     dtype: np.dtype
-    _descend: Callable = field(repr=False)
-    _batches: Callable = field(repr=False)
-    _fold: Callable = field(repr=False)
-    resumable: bool = False  # whether the state of the fit goes to a file
+    loop: Loop
+    side: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Blocks = field(repr=False, kw_only=True)  # before they were placed
+    placement: Placement = field(repr=False, kw_only=True)
+    seed: Any = field(repr=False, kw_only=True)  # of `rng`
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers, drawn by NumPy so that every backend starts alike.
@@ -55,17 +77,31 @@ class Problem:
 
     def batches(self, size: int, seed: int) -> Iterator[Block]:
         """The rows in random mini-batches, once each."""
-        return self._batches(size, seed)
+        return self.blocks.batches(size, np.random.default_rng(seed))
 
     def fold(self, fold: int | tuple[int, ...], cv: int, *, inside: bool = True) -> Blocks:
         """The rows of one or more of `cv` folds, or all others; always dealt alike."""
-        return self._fold(fold, cv, inside)
+        return self.rows.map(rows_of_fold, fold, cv, inside).map(place, self.placement)
+
+    def afresh(self, blocks: Blocks | None = None) -> Problem:
+        """The same, or these rows of it, with the random numbers from their beginning."""
+        rng = check_random_state(self.seed)
+        return replace(self, blocks=self.blocks if blocks is None else blocks, rng=rng)
 
     def descend(
         self,
         start: Callable[[], State],
         step: Callable[[State], tuple[State, float]],
         until: Callable[[State], bool] | None = None,
-    ) -> State:
-        """Repeat `step` from `start()` until the objective settles; see `engines.descend`."""
-        return self._descend(start, step, until)
+    ) -> tuple[State, list[float]]:
+        """Repeat `step` from `start()`: the last state, and the objectives; see `Loop.descend`."""
+        return self.loop.descend(self.backend, start, step, until)
+
+    def to_host(self, array: Any) -> Any:
+        """Numbers of the model: NumPy's or SciPy's, in the float type of the data.
+
+        They are laid out row by row, as a saved model comes back: BLAS rounds by the layout.
+        """
+        if sp.issparse(array):
+            return array.astype(self.dtype)
+        return np.ascontiguousarray(self.backend.to_numpy(array), dtype=self.dtype)

@@ -253,7 +253,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
+    def contents(self) -> tuple[dict, dict[str, np.ndarray]]:
         check_is_fitted(self, "approximation_")
         header = {
             "params": {
@@ -277,8 +277,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return header, {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
-    def _restored(cls, header: dict, arrays: dict[str, Any], width: int) -> Self:
-        """What `_saved` gave, with `width` features out; what does not fit is a ValueError."""
+    def restored(cls, header: dict, arrays: dict[str, Any], width: int) -> Self:
+        """What `contents` gave, with `width` features out; what does not fit is a ValueError."""
         self = cls(**header["params"])
         check_params(self)
         n_features, names = header["n_features"], header["names"]

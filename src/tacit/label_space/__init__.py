@@ -9,29 +9,22 @@ With ridge and a linear decoder all of it is one low-rank model, scores = ȳ + (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Literal
 
-import numpy as np
-from array_api_compat import array_namespace
-from sklearn.base import clone, is_regressor
+from sklearn.utils.validation import check_is_fitted
 
-from tacit.backends import Array
-from tacit.backends.block import Block
-from tacit.basics.params import Check, a_float, an_int, one_of
-from tacit.codecs import CPLST, CS, CSSP, PLST, BMaD, CodecData, LinearCode, REmbed
-from tacit.codecs.codec_data import on_host, stacked
-from tacit.codecs.faie import RowCode
-from tacit.engines.index import LabelIndex
-from tacit.engines.losses import LOSSES, Loss
-from tacit.engines.moments import Moments
-from tacit.estimators import MultiLabelEstimator, Problem, shared_checks
-from tacit.label_space.path import Path, fit_path
-from tacit.labels import Labels, TopK
+from tacit.basics.params import check_params, one_of
+from tacit.codecs import CPLST, CS, CSSP, PLST, BMaD, REmbed
+from tacit.estimators import Fit, MultiLabelEstimator, Problem
+from tacit.estimators.paths import Path, grid_values
+from tacit.label_space.model import DECODER_CHECKS, Decoded, OwnRegressor
+from tacit.label_space.path import check_path, fit_path
+from tacit.label_space.reduction import reduced, reduction_checks
 from tacit.models import LowRank
 
-__all__ = ["LabelSpaceReduction", "reduction_checks"]
-
+__all__ = ["LabelSpaceReduction"]
 
 _CODECS: dict[str, Any] = {
     "plst": PLST,
@@ -41,20 +34,6 @@ _CODECS: dict[str, Any] = {
     "bmad": BMaD,
     "rembed": REmbed,
 }
-
-
-def reduction_checks() -> dict[str, Check]:
-    """The checks of the parameters that every reduction has."""
-    shared = shared_checks()
-    return {
-        "rank": an_int(at_least=1),
-        "reg": a_float(above=0),
-        "predictor": (
-            lambda v: v is None or (hasattr(v, "predict") and is_regressor(v)),
-            "None or a scikit-learn regressor",
-        ),
-        **{name: shared[name] for name in shared if name != "verbose"},
-    }
 
 
 class LabelSpaceReduction(MultiLabelEstimator):
@@ -94,9 +73,9 @@ class LabelSpaceReduction(MultiLabelEstimator):
 
     Attributes
     ----------
-    model_ : LowRank
+    model_ : LowRank, Decoded or OwnRegressor
         W from features to codes and H from codes to labels, both with a last column for the means
-        of the labels where those were taken off.
+        of the labels where those were taken off. "cs" and "bmad" have a `codebook` in place of H.
     predictor_ : regressor or None
         The fitted regressor; W is then empty.
 
@@ -111,13 +90,8 @@ class LabelSpaceReduction(MultiLabelEstimator):
     ((50, 6), (50, 4))
     """
 
-    _checks = {
-        "codec": one_of(*_CODECS),
-        "sparsity": an_int(at_least=1),
-        "decoder": one_of("omp", "cosamp"),
-        "tau": a_float(above=0, at_most=1),
-        **reduction_checks(),
-    }
+    model_kinds = (LowRank, Decoded, OwnRegressor)
+    _checks = {"codec": one_of(*_CODECS), **DECODER_CHECKS, **reduction_checks()}
 
     verbose = False  # one pass and one solve
 
@@ -152,52 +126,21 @@ class LabelSpaceReduction(MultiLabelEstimator):
         self.random_state = random_state
         self.device = device
 
+    def _fit(self, problem: Problem) -> Fit:
+        return reduced(
+            problem, self._codec, self.rank, self.reg, self.predictor, self.fit_intercept
+        )
+
     @property
     def _codec(self) -> Any:
         if self.codec == "cs":
-            return CS(self.sparsity, self.decoder)
-        return BMaD(self.tau) if self.codec == "bmad" else _CODECS[self.codec]()
+            return CS(int(self.sparsity), self.decoder)
+        return BMaD(float(self.tau)) if self.codec == "bmad" else _CODECS[self.codec]()
 
     @property
-    def _linear(self) -> bool:
-        """Whether scores are codes · Hᵀ; otherwise the codec decodes."""
-        return not hasattr(self._codec, "decode")
-
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["squared"]
-
-    def _fit(self, problem: Problem) -> LowRank:
-        training = self._training(problem)
-        self.predictor_ = None
-        if self.predictor is None:
-            return self._reduced(training)
-        code = self._codec.learn(training, self.rank, self.reg)
-        X, C = zip(*problem.blocks.sum(_listed, code, self.fit_intercept))
-        codes = np.concatenate(C)  # one code as scikit-learn wants one target
-        codes = codes[:, 0] if codes.shape[1] == 1 else codes
-        self.predictor_ = clone(self.predictor).fit(stacked(X), codes)
-        return _model(training, code, code.H[:0])  # the regressor has what would be its weights
-
-    def _training(
-        self, problem: Problem, sums: Moments | None = None, rough: bool = False
-    ) -> CodecData:
-        return CodecData(
-            problem.blocks,
-            problem.n_features,
-            problem.n_labels,
-            centred=self.fit_intercept,
-            backend=problem.backend,
-            dtype=problem.dtype,
-            rng=problem.rng,
-            sums=sums,
-            rough=rough,
-        )
-
-    def _reduced(self, training: CodecData) -> LowRank:
-        """The algorithm: codes, the ridge regression to them, and both as one model."""
-        code = self._codec.learn(training, self.rank, self.reg)
-        return _model(training, code, code.weights(training, self.reg))
+    def predictor_(self) -> Any:
+        check_is_fitted(self, "model_")
+        return getattr(self.model_, "regressor", None)
 
     def fit_path(
         self,
@@ -223,78 +166,18 @@ class LabelSpaceReduction(MultiLabelEstimator):
             The mean F1 of the labels, the mean Jaccard index of the rows (both of what `predict`
             says at `threshold`), or minus the squared error of a row.
         """
-        return fit_path(self, X, Y, {"reg": regs, "rank": ranks}, cv, measure)
-
-    def _latent(self, block: Block) -> Array:
-        if self.predictor_ is None:
-            return self.model_.codes(block)
-        codes = self.predictor_.predict(stacked([_features(block, self.fit_intercept)]))
-        codes = np.asarray(codes, self.model_.W.dtype).reshape(block.X.shape[0], -1)
-        ones = np.ones((len(codes), self.model_.W.shape[1] - codes.shape[1]), codes.dtype)
-        return block.backend.asarray(np.hstack([codes, ones]))
-
-    def _scores(self, block: Block) -> np.ndarray:
-        if self._linear:
-            return super()._scores(block)
-        return block.backend.to_numpy(self._decoded(block))
-
-    def _decoded(self, block: Block) -> Array:
-        return self._codec.decode(self._codes(block), self.model_.decoder(block.backend))
-
-    def _top_k(
-        self, X: Any, k: int, labels: Labels | None, codes: Callable[[Block], Array] | None = None
-    ) -> TopK:
-        if self._linear:
-            return super()._top_k(X, k, labels, codes)
-        parts = [
-            b.backend.top_k(self._decoded(b), None, k, None if labels is None else _said(b))
-            for b in self._blocks(X, len(self.classes_), labels)
-        ]
-        return TopK(*(np.concatenate(arrays) for arrays in zip(*parts)))
-
-    def build_index(self, *, accuracy: int = 64) -> LabelIndex:
-        if not self._linear:
-            raise ValueError(
-                f'the scores of codec="{self.codec}" are no inner products, which an index needs; '
-                "use top_k without index, which is exact"
-            )
-        return super().build_index(accuracy=accuracy)
-
-    def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
-        header, arrays = super()._saved()
-        if self.predictor_ is not None:
-            raise ValueError(
-                f"a model with a regressor of your own ({type(self.predictor_).__name__}) cannot "
-                "be saved: it is code; use predictor=None, which is ridge"
-            )
-        return header, arrays
-
-    def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
-        self.predictor_ = None
-        return super()._restore(header, arrays)
-
-
-def _model(training: CodecData, code: Any, W: Array) -> LowRank:
-    """The model of these codes; the means of the labels are one more code, always 1."""
-    xp, H = array_namespace(W), code.H
-    if training.centred and isinstance(code, LinearCode | RowCode):
-        one = xp.zeros((len(W), 1), dtype=W.dtype, device=W.device)
-        one[-1:] = 1.0
-        W = xp.concat([W, one], axis=1)
-        H = xp.concat([H, training.label_means[:, None]], axis=1)
-    return LowRank(training.backend.to_numpy(W), training.backend.to_numpy(H))
-
-
-def _listed(b: Block, code: Any, constant: bool) -> list[tuple[Any, np.ndarray]]:
-    """A list of one: lists add to longer ones."""
-    return [(_features(b, constant), b.backend.to_numpy(code.encode(b)))]
-
-
-def _features(b: Block, constant: bool) -> Any:
-    """The features in SciPy's or NumPy's form, without the constant one."""
-    X = on_host(b.X, b.backend)
-    return X[:, :-1] if constant else X
-
-
-def _said(b: Block) -> Any:
-    return b.Y if b.omega is None else b.omega
+        check_params(self)
+        check_path(self, self._codec, measure)
+        given = {"reg": regs, "rank": ranks}
+        grid = {name: grid_values(self, name, values) for name, values in given.items()}
+        blocks, known = self._rows(X, Y)
+        return fit_path(
+            self._problem(blocks, known),
+            self._codec,
+            grid,
+            lambda params, fit: copy(self).set_params(**params).adopt(fit, known),
+            centred=self.fit_intercept,
+            cv=cv,
+            measure=measure,
+            threshold=self.threshold,
+        )

@@ -9,133 +9,89 @@ for all ranks at once. The models of the whole are made when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial, reduce
+from dataclasses import replace
+from functools import cache, partial, reduce
 from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.basics.params import an_int, check_params
-from tacit.blocks.facts import facts
-from tacit.blocks.rows import rows_of_fold
+from tacit.codecs import CodecData
 from tacit.codecs.codec_data import gram_triple
 from tacit.engines.moments import Moments
-from tacit.estimators import Problem
+from tacit.estimators import Fit, Problem
+from tacit.estimators.paths import Path, Point, checked_cv
+from tacit.label_space.reduction import by_ridge
 from tacit.models import LowRank
 
-if TYPE_CHECKING:
-    from tacit.label_space import LabelSpaceReduction
-
-__all__ = ["MEASURES", "Path", "Point", "fit_path"]
+__all__ = ["MEASURES", "check_path", "fit_path"]
 
 _CELLS = 2**21  # scores laid out at a time
 
 
-@dataclass(frozen=True)
-class Point:
-    """One point of the grid: its parameters, and the measure on each fold (none without folds)."""
-
-    params: dict[str, float]
-    scores: tuple[float, ...]
-    _fit: Callable[[], Any] = field(repr=False)
-
-    @cached_property
-    def model(self) -> Any:
-        """The fitted estimator, from the moments when it is first asked for."""
-        return self._fit()
-
-    @property
-    def score(self) -> float:
-        """The mean over the folds; larger is better."""
-        return float(np.mean(self.scores)) if self.scores else float("nan")
-
-
-@dataclass(frozen=True)
-class Path:
-    """The points of a grid, rank by rank within each of its other parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tacit import FaIE
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 5))
-    >>> Y = (X @ rng.standard_normal((5, 8)) > 0.5).astype(int)
-    >>> path = FaIE().fit_path(X, Y, ranks=[2, 5], alphas=[0.1, 10], regs=[0.1, 100], cv=3)
-    >>> path.best.params
-    {'alpha': 10.0, 'reg': 0.1, 'rank': 5}
-    >>> path.best.model.predict(X).shape
-    (60, 8)
-    """
-
-    points: tuple[Point, ...]
-
-    @property
-    def best(self) -> Point:
-        """The point of largest measure; of two alike, the first."""
-        if not self.points[0].scores:
-            raise ValueError("best needs held-out rows; call fit_path with cv=5, say")
-        return max(self.points, key=lambda point: point.score)
-
-
-def fit_path(
-    estimator: LabelSpaceReduction,
-    X: Any,
-    Y: Any,
-    grid: Mapping[str, Sequence[float] | None],
-    cv: int | None,
-    measure: str,
-) -> Path:
-    """Fit every point of the grid; see the `fit_path` of the estimators."""
-    check_params(estimator)
-    if estimator.predictor is not None or not getattr(estimator._codec, "nested", False):
+def check_path(estimator: Any, codec: Any, measure: str) -> None:
+    """Refuse an estimator that has no path of this kind, and a measure that there is not."""
+    if estimator.predictor is not None or not getattr(codec, "nested", False):
         raise ValueError(
             f"fit_path needs ridge and codes that are prefixes of each other; {estimator!r} has "
             'not both: use predictor=None and codec="plst" or "cplst", or FaIE'
         )
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}")
-    if cv is not None and not an_int(at_least=2)[0](cv):
-        raise ValueError(f"cv must be None or an int of at least 2; got {cv!r}")
-    values = {name: _values(estimator, name, given) for name, given in grid.items()}
-    ranks = sorted(values.pop("rank"))
-    points = [dict(zip(values, point)) for point in product(*values.values())]
-    blocks, known = estimator._rows(X, Y)
-    if cv is not None and cv > known.n_samples:
-        raise ValueError(f"cv={cv} folds need as many rows; got {known.n_samples}")
-    problem = estimator._problem(blocks, known)
-    held = [blocks.map(rows_of_fold, fold, cv, True) for fold in range(cv or 0)]
-    folds = [estimator._problem(rows, rows.sum(facts)) for rows in held]
+
+
+def fit_path(
+    problem: Problem,
+    codec: Any,
+    grid: Mapping[str, Sequence[Any]],
+    adopted: Callable[[dict[str, Any], Fit], Any],
+    *,
+    centred: bool,
+    cv: int | None,
+    measure: str,
+    threshold: float,
+) -> Path:
+    """Fit every point of the grid, rank by rank within each of its other parameters.
+
+    These are λ and whatever the codec has by their names. `adopted` makes estimators of the fits.
+    """
+    n_folds = checked_cv(cv, problem.n_samples) or 0
+    others = {name: values for name, values in grid.items() if name != "rank"}
+    points = [dict(zip(others, values)) for values in product(*others.values())]
+    ranks = sorted(grid["rank"])
+    folds = [problem.afresh(problem.fold(fold, n_folds)) for fold in range(n_folds)]
     shape = problem.n_features, problem.n_labels
     sums = [gram_triple(fold.blocks, *shape) for fold in folds]
     total = reduce(add, sums) if sums else gram_triple(problem.blocks, *shape)
 
-    scores: dict[tuple, tuple[float, ...]] = {}
+    def widest(at: int, rows: CodecData) -> LowRank:
+        """The model of most codes at a point: all others there have the first of them."""
+        settings = dict(points[at])
+        reg = settings.pop("reg")
+        model = by_ridge(problem, replace(codec, **settings), rows, ranks[-1], reg)
+        assert isinstance(model, LowRank)  # as all codes are that are prefixes of each other
+        return model
+
+    scores: dict[tuple[int, int], tuple[float, ...]] = {}
     for fold, left_out in zip(folds, sums):
-        training = estimator._training(problem, total - left_out, rough=True)
-        for at, point in enumerate(points):
-            model = _at(estimator, point, ranks[-1])._reduced(training)
-            how = ranks, estimator.fit_intercept, estimator.threshold
-            tallies = fold.blocks.sum(_tallies, *_placed(problem, model), *how)
+        rows = CodecData.of(problem, centred, total - left_out, rough=True)
+        for at in range(len(points)):
+            model = widest(at, rows)
+            W, H = (problem.backend.asarray(factor) for factor in (model.W, model.H))
+            tallies = fold.blocks.sum(_tallies, W, H, ranks, centred, threshold)
             for rank, value in zip(ranks, MEASURES[measure](left_out, *tallies)):
                 scores[at, rank] = (*scores.get((at, rank), ()), float(value))
 
-    training = estimator._training(problem, total)
-
-    @cache
-    def whole(at: int) -> LowRank:
-        return _at(estimator, points[at], ranks[-1])._reduced(training)
+    whole = CodecData.of(problem, centred, total)
+    fitted = cache(lambda at: widest(at, whole))
 
     def fit(at: int, rank: int) -> Any:
-        fitted = _at(estimator, points[at], rank)
-        fitted.history_, fitted.predictor_ = [], None
-        return fitted._fitted(_prefix(whole(at), rank, estimator.fit_intercept), known)
+        model = _prefix(fitted(at), rank, centred)
+        return adopted(points[at] | {"rank": rank}, Fit(model))
 
     return Path(
         tuple(
@@ -146,32 +102,13 @@ def fit_path(
     )
 
 
-def _values(estimator: Any, name: str, given: Sequence[float] | None) -> list:
-    if given is not None and np.ndim(given) != 1:
-        raise ValueError(f"{name}s must be a sequence of values; got {given!r}")
-    values = [getattr(estimator, name)] if given is None else list(given)
-    if not values:
-        raise ValueError(f"{name}s must hold at least one value; got none")
-    for value in values:
-        check_params(copy(estimator).set_params(**{name: value}))
-    return [int(value) if name == "rank" else float(value) for value in values]
-
-
-def _at(estimator: LabelSpaceReduction, point: dict, rank: int) -> LabelSpaceReduction:
-    return copy(estimator).set_params(**point, rank=rank)
-
-
 def _prefix(model: LowRank, rank: int, constant: bool) -> LowRank:
     """The model of the first codes, and of the last, which has the means, if there is one."""
+    assert model.H is not None  # which is so with codes
     width = model.W.shape[1] - constant
     kept = [*range(min(rank, width)), *range(width, width + constant)]
-    W, H = (np.asarray(factor)[:, kept] for factor in (model.W, model.H))
+    W, H = (np.ascontiguousarray(factor[:, kept]) for factor in (model.W, model.H))
     return LowRank(W, H)
-
-
-def _placed(problem: Problem, model: LowRank) -> tuple[Array, Array]:
-    asarray = lambda a: problem.backend.asarray(np.ascontiguousarray(a, dtype=problem.dtype))
-    return asarray(model.W), asarray(model.H)
 
 
 def _tallies(

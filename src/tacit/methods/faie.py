@@ -20,17 +20,24 @@ implicit label space encoding. ICML 2014.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal
 
-from tacit import codecs
-from tacit.basics.params import a_float, one_of
-from tacit.label_space import LabelSpaceReduction, reduction_checks
-from tacit.label_space.path import Path, fit_path
+from sklearn.utils.validation import check_is_fitted
+
+from tacit.basics.params import a_float, check_params, one_of
+from tacit.codecs import FaIECodec
+from tacit.estimators import Fit, MultiLabelEstimator, Problem
+from tacit.estimators.paths import Path, grid_values
+from tacit.label_space.model import OwnRegressor
+from tacit.label_space.path import check_path, fit_path
+from tacit.label_space.reduction import reduced, reduction_checks
+from tacit.models import LowRank
 
 __all__ = ["FaIE"]
 
 
-class FaIE(LabelSpaceReduction):
+class FaIE(MultiLabelEstimator):
     """Feature-aware implicit label space encoding, for complete labels.
 
     Parameters
@@ -61,7 +68,7 @@ class FaIE(LabelSpaceReduction):
 
     Attributes
     ----------
-    model_ : LowRank
+    model_ : LowRank or OwnRegressor
         W from features to codes and H from codes to labels, both with a last column for the means
         of the labels.
     predictor_ : regressor or None
@@ -78,13 +85,14 @@ class FaIE(LabelSpaceReduction):
     (50, 2)
     """
 
+    model_kinds = (LowRank, OwnRegressor)
     _checks = {
         "alpha": a_float(at_least=0),
         "variant": one_of("faie", "linear", "p-linear", "op", "r"),
         **reduction_checks(),
     }
 
-    random_state = None  # nothing is drawn
+    random_state, verbose = None, False  # nothing is drawn, in one pass and one solve
 
     def __init__(
         self,
@@ -111,7 +119,21 @@ class FaIE(LabelSpaceReduction):
         self.k = k
         self.device = device
 
-    def fit_path(  # type: ignore[override]
+    def _fit(self, problem: Problem) -> Fit:
+        return reduced(
+            problem, self._codec, self.rank, self.reg, self.predictor, self.fit_intercept
+        )
+
+    @property
+    def _codec(self) -> FaIECodec:
+        return FaIECodec(float(self.alpha), self.variant)
+
+    @property
+    def predictor_(self) -> Any:
+        check_is_fitted(self, "model_")
+        return getattr(self.model_, "regressor", None)
+
+    def fit_path(
         self,
         X: Any,
         Y: Any = None,
@@ -136,8 +158,18 @@ class FaIE(LabelSpaceReduction):
             The mean F1 of the labels, the mean Jaccard index of the rows (both of what `predict`
             says at `threshold`), or minus the squared error of a row.
         """
-        return fit_path(self, X, Y, {"alpha": alphas, "reg": regs, "rank": ranks}, cv, measure)
-
-    @property
-    def _codec(self) -> codecs.FaIECodec:
-        return codecs.FaIECodec(float(self.alpha), self.variant)
+        check_params(self)
+        check_path(self, self._codec, measure)
+        given = {"alpha": alphas, "reg": regs, "rank": ranks}
+        grid = {name: grid_values(self, name, values) for name, values in given.items()}
+        blocks, known = self._rows(X, Y)
+        return fit_path(
+            self._problem(blocks, known),
+            self._codec,
+            grid,
+            lambda params, fit: copy(self).set_params(**params).adopt(fit, known),
+            centred=self.fit_intercept,
+            cv=cv,
+            measure=measure,
+            threshold=self.threshold,
+        )

@@ -18,9 +18,10 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from tacit.labels import as_labels
-from tacit.missing.rates import Rates
+from tacit.missing.rates import Rates, no_rates
 
 __all__ = ["Missing", "estimate"]
 
@@ -33,8 +34,10 @@ def estimate(model: Any, X: Any, Y: Any) -> Missing:
 
     Parameters
     ----------
-    model : MPU or GenEML
-        Fitted, and so with a rate at which true labels are said.
+    model : estimator
+        Fitted to positive-only labels by a method that learns how often true labels are said: its
+        `said_rates_` are not None (MPU, GenEML, Elkan08, Tacit). An estimator of your own needs
+        `said_rates_`, one rate a label; intervals come from its `rates(X, Y)`, if it has that.
     X, Y
         The features, and the labels to which something is missing: positive-only, or a plain 0/1
         matrix, which is read so.
@@ -54,24 +57,32 @@ def estimate(model: Any, X: Any, Y: Any) -> Missing:
     >>> low < hidden.nnz < high, bool(found.rates.identifiable.all())
     (True, True)
     """
-    if not hasattr(model, "_said_rates"):
-        raise ValueError(
-            f"model is {type(model).__name__}, which has no rate at which true labels are said; "
-            "fit MPU or GenEML on positive-only labels"
-        )
+    try:
+        c = model.said_rates_
+    except NotFittedError:
+        raise
+    except AttributeError:
+        c = None
+    if c is None:
+        raise ValueError(no_rates(type(model).__name__))
     labels = as_labels(Y, "positive-only")
     if labels.kind != "positive-only":
         raise ValueError(_KNOWN[labels.kind])
     if not labels.positives.nnz:
         raise ValueError("Y says yes to nothing, which is no measure of what is missing; give more")
-    rates = model._said_rates(X, labels)
-    if len(rates.c) != labels.n_labels:
+    if len(c) != labels.n_labels:
         raise ValueError(
-            f"Y has {labels.n_labels} labels but model has {len(rates.c)}; give the labels it was "
+            f"Y has {labels.n_labels} labels but model has {len(c)}; give the labels it was "
             "fitted to"
         )
     classes = model.classes_ if labels.classes is None else labels.classes
     said = np.bincount(labels.positives.indices, minlength=labels.n_labels)
+    if hasattr(model, "rates"):
+        rates = model.rates(X, labels)
+    else:
+        nan = np.full(labels.n_labels, np.nan)
+        how = f"{type(model).__name__}'s own rates, which come without intervals."
+        rates = Rates.of_labels(c, nan, nan, how, said)
     warning = _warning(classes, rates.identifiable)
     if warning is not None:
         warnings.warn(warning, UserWarning, stacklevel=2)

@@ -33,6 +33,7 @@ C. Elkan, K. Noto. Learning classifiers from only positive and unlabeled data. K
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -42,7 +43,7 @@ from scipy.special import expit, logit
 
 from tacit.basics.params import a_float, one_of
 
-__all__ = ["HeldOut", "Rates", "profile_rates"]
+__all__ = ["HeldOut", "Rates", "no_rates", "profile_rates", "shares"]
 
 LOWEST = 1e-3  # of a rate: below, a thousand true labels stand behind each one said
 _NORMAL = 1.96  # standard errors either side that make 95 %; its square is 3.84
@@ -222,6 +223,32 @@ _BIAS = {
     "e2": "the said share of P(said | x): as low as e1 unless classes are separable",
     "e3": "the largest P(said | x): one noisy row decides, so there is no interval",
 }
+
+
+def no_rates(name: str) -> str:
+    """The sentence for whoever asks a model for rates that it never learned."""
+    return (
+        f"model is {name}, which has no rate at which true labels are said; fit MPU, GenEML "
+        "with an exposure, Elkan08 or Tacit on positive-only labels"
+    )
+
+
+def shares(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Σcp / Σp over rows of p = P(true) and c, the share that is said, and its standard error.
+
+    Both are (n_rows, n_labels); c may be one row. A factor t on c_l and a shift b of the log-odds
+    of p_l move log P(said) by v = (1, 1 - p), so that their information is Σ_n cp / (1 - cp) v vᵀ.
+    What is left for t once b is free is next to nothing where p ≪ 1 throughout: only the product
+    cp is known there.
+    """
+    sums: Any = 1e-12  # where all underflows
+    for p, c in rows:
+        heard = c * p
+        odds, silent = heard / (1 - heard), 1 - p
+        parts = (p, heard, odds, odds * silent, odds * silent**2)
+        sums = sums + np.stack([part.sum(axis=0) for part in parts])
+    true, said, tt, tb, bb = sums
+    return said / true, said / true / np.sqrt(np.maximum(tt - tb**2 / bb, 1e-12))
 
 
 def profile_rates(grid: Any, J: Any, n_said: Any, kappa: float = 10.0) -> Rates:

@@ -7,8 +7,8 @@ Silence is a no or a question never asked, and which of the two is part of what 
 that are complete were all asked (μ = 1); in masked labels it is known who was asked; with
 positive-only labels each silence has a posterior, P(asked | silence) = μσ(-ψ) / (1 - μσ(ψ)).
 
-`em.py` holds batch EM, `online.py` online EM, `gibbs.py` the sampler; `tacit.engines.exposure`
-holds μ.
+`em.py` holds batch EM, `online.py` online EM, `gibbs.py` the sampler, `model.py` what they leave
+behind; `tacit.engines.exposure` holds μ.
 
 References
 ----------
@@ -19,9 +19,9 @@ Labels". ICML 2017.
 from __future__ import annotations
 
 import os
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,31 +30,26 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.basics.numerics import sigmoid
-from tacit.basics.params import a_float, an_int, check_params, one_of
-from tacit.blocks import Blocks
-from tacit.blocks.facts import Facts
-from tacit.engines.descend import progress
-from tacit.engines.exposure import EDGE, AllAsked, CovariateExposure, Exposure, PerLabel
-from tacit.engines.losses import LOSSES, Loss
+from tacit.basics.params import a_float, an_int, one_of
+from tacit.engines.descend import State
+from tacit.engines.exposure import AllAsked, CovariateExposure, Exposure, PerLabel
 from tacit.engines.moments import Equations, Moments, Products
-from tacit.estimators import Completion, MultiLabelEstimator, Problem, checked_k, shared_checks
-from tacit.labels import TopK, check_dense
-from tacit.methods.geneml.em import EM, Context, Priors, folded_codes, label_map
+from tacit.estimators import Fit, MultiLabelEstimator, Online, Problem, shared_checks
+from tacit.labels import check_dense
+from tacit.methods.geneml.em import EM, Priors, label_map
 from tacit.methods.geneml.gibbs import gibbs
-from tacit.methods.geneml.online import Online
-from tacit.missing import Rates
-from tacit.models import LowRank
+from tacit.methods.geneml.model import ExposedLowRank, Sampled
+from tacit.methods.geneml.online import OnlineEM
 
 __all__ = ["GenEML"]
 
 _FACTOR_FEATURES = 8192  # up to here XᵀX is formed and factorised; beyond, conjugate gradients
 _SPECTRUM_FEATURES = 2048  # up to here it is diagonalised, where that is needed
 _CG_TOL, _CG_STEPS = 1e-3, 20
-_FOLD_STEPS = 10  # U steps when a row's code is fitted to what was said of it
 _THIN = 2  # sweeps of the sampler between draws that are kept
 
 
-class GenEML(MultiLabelEstimator):
+class GenEML(Online, MultiLabelEstimator):
     """Low-rank logistic model in which silence may mean that nobody asked.
 
     Parameters
@@ -99,8 +94,8 @@ class GenEML(MultiLabelEstimator):
 
     Attributes
     ----------
-    model_ : LowRank
-        W and V; with intercepts, a constant code carries them.
+    model_ : ExposedLowRank or Sampled
+        W and V as W and H; with intercepts, a constant code carries them.
     exposures_ : ndarray of shape (n_labels,)
         μ_l; 1 where everybody was asked; with covariates, its mean over the training rows.
     exposure_interval_ : ndarray of shape (2, n_labels) or None
@@ -121,18 +116,8 @@ class GenEML(MultiLabelEstimator):
     [[0], [1], [2]]
     """
 
-    _kinds = ("positive-only", "complete", "masked")
-    _learned = ("n_draws_",)
-    _online: Any = None  # what `partial_fit` goes on with
-    label_features_: Any = None
-    _arrays = {
-        "exposures_": ("L",),
-        "exposure_interval_": (2, "L"),
-        "beta_": ("d", "*"),
-        "bias_": ("L",),
-        "label_features_": ("L", "*"),
-        "label_map_": ("*", "*"),
-    }
+    label_kinds = ("positive-only", "complete", "masked")
+    model_kinds = (ExposedLowRank, Sampled)
     _checks = {
         "rank": an_int(at_least=1),
         "embedding": one_of("free", "tied"),
@@ -204,10 +189,6 @@ class GenEML(MultiLabelEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES["logistic"]
-
     def fit(
         self,
         X: Any,
@@ -226,44 +207,55 @@ class GenEML(MultiLabelEstimator):
             Features f_l of the labels: v_l is then drawn near M f_l (`with_labels` gives labels
             never seen before), and exposure="covariates" uses them too.
         """
-        self.label_features_ = None if label_features is None else _label_features(label_features)
-        self._online = None
-        return super().fit(X, Y, checkpoint=checkpoint)
+        side = {} if label_features is None else {"label_features": _label_features(label_features)}
+        return self._learn(X, Y, checkpoint, side)
 
-    def partial_fit(self, X: Any, Y: Any) -> Self:
-        """One online update from a batch of rows.
+    def _fit(self, problem: Problem) -> Fit:
+        if self.inference != "em":
+            self._check_free(f'inference="{self.inference}"', problem)
+        if self.inference == "gibbs":
+            return Fit(self._sampled(problem))
+        exposure, equations = self._exposure(problem), self._equations(problem)
+        em, rank = self._em(problem, equations, exposure), self._rank(problem)
+        seen = {"seen": np.array([problem.n_samples])}
+        if self.inference == "em":
+            state, history = problem.descend(lambda: em.start(rank), em.step)
+            kept = {name: state[name] for name in ("W", "V", *exposure.learned)}
+            online = None if problem.side else kept | seen
+            return Fit(self._model(problem, state, exposure), history, online=online)
+        exact = equations if isinstance(equations, Moments) else None
+        online_em, seed = self._updates(exposure, exact), int(problem.rng.randint(2**31))
 
-        The first batch also starts the model: make it some hundred rows at least. It also goes on
-        from `fit`, in the same process.
-        """
-        check_params(self)
+        def epoch(state: State) -> tuple[State, float]:
+            batches = problem.batches(self.batch_size, seed + int(state["t"][0]))
+            return online_em.epoch(state, batches, problem.n_samples)
+
+        state, history = problem.descend(lambda: online_em.start(em.start(rank), 0), epoch)
+        return Fit(self._model(problem, state, exposure), history, online=state | seen)
+
+    def _check_online(self) -> None:
         self._check_free("partial_fit")
-        begun = self._online
-        blocks, known = self._rows(X, Y) if begun is None else self._rows_again(X, Y, begun[-1])
-        problem = self._problem(blocks, known)
+
+    def _update(self, problem: Problem, state: State | None, n_before: int) -> Fit:
         online = self._updates(self._exposure(problem), None)
-        if begun is None:
-            if hasattr(self, "model_"):
-                raise ValueError(
-                    "partial_fit cannot go on with a model that was loaded or sampled; begin with "
-                    "a new estimator"
-                )
-            self.history_ = []
-            em = self._em(problem, self._equations(problem), online.exposure)
-            begun = online.start(em.start(self._rank(problem)), 0), 0, known
-        state, seen, first = begun
+        if state is None:
+            em, seen = self._em(problem, self._equations(problem), online.exposure), 0
+            state = online.start(em.start(self._rank(problem)), 0)
+        else:
+            seen = int(state["seen"][0])
+            state = {name: array for name, array in state.items() if name != "seen"}
         if "t" not in state:  # batch EM's, which has seen each row more often than once
             state = online.start(state, seen / self.batch_size)
-        seen += known.n_samples
-        for block in problem.batches(max(known.n_samples, 1), 0):
+        seen, history = seen + problem.n_samples, []
+        for block in problem.batches(max(problem.n_samples, 1), 0):
             state, loss = online.update(state, block, seen)
-            self.history_.append(-loss / known.n_samples)
-        self._online = state, seen, first
-        return self._fitted(self._model(problem, state, online.exposure), first)
+            history.append(-loss / problem.n_samples)
+        model = self._model(problem, state, online.exposure)
+        return Fit(model, history, online=state | {"seen": np.array([seen])})
 
-    def _check_free(self, asked: str) -> None:
+    def _check_free(self, asked: str, problem: Problem | None = None) -> None:
         """Refuse what only batch EM can do; `asked` is what was asked for in its place."""
-        if self.label_features_ is not None:
+        if problem is not None and problem.side:
             raise ValueError(
                 f'{asked} cannot use label_features; leave them out, or use fit with inference="em"'
             )
@@ -274,36 +266,6 @@ class GenEML(MultiLabelEstimator):
                 'inference="em"'
             )
 
-    def _rows(self, X: Any, Y: Any) -> tuple[Blocks, Facts]:
-        blocks, known = super()._rows(X, Y)
-        if self.label_features_ is not None:  # a checkpoint must know them too
-            known = replace(known, checksum=known.checksum ^ crc32(self.label_features_.tobytes()))
-        self._known = known
-        return blocks, known
-
-    def _fit(self, problem: Problem) -> LowRank:
-        if self.inference != "em":
-            self._check_free(f'inference="{self.inference}"')
-        if self.inference == "gibbs":
-            return self._sampled(problem)
-        exposure, equations = self._exposure(problem), self._equations(problem)
-        em, rank = self._em(problem, equations, exposure), self._rank(problem)
-        if self.inference == "em":
-            state = problem.descend(lambda: em.start(rank), em.step)
-            kept = {name: state[name] for name in ("W", "V", *exposure.learned)}
-            self._online = kept, problem.n_samples, self._known
-            return self._model(problem, state, exposure)
-        exact = equations if isinstance(equations, Moments) else None
-        online, seed = self._updates(exposure, exact), int(problem.rng.randint(2**31))
-
-        def epoch(state: dict) -> tuple[dict, float]:
-            batches = problem.batches(self.batch_size, seed + int(state["t"][0]))
-            return online.epoch(state, batches, problem.n_samples)
-
-        state = problem.descend(lambda: online.start(em.start(rank), 0), epoch)
-        self._online = state, problem.n_samples, self._known
-        return self._model(problem, state, exposure)
-
     def _rank(self, problem: Problem) -> int:
         return min(self.rank, problem.n_features, problem.n_labels)
 
@@ -311,7 +273,7 @@ class GenEML(MultiLabelEstimator):
         return Priors(float(self.reg_u), float(self.reg_v), float(self.reg_w))
 
     def _em(self, problem: Problem, equations: Equations, exposure: Exposure) -> EM:
-        F = self.label_features_
+        F = problem.side.get("label_features")
         return EM(
             problem,
             equations,
@@ -323,8 +285,8 @@ class GenEML(MultiLabelEstimator):
             label_features=None if F is None else problem.backend.asarray(_with_one(F, problem)),
         )
 
-    def _updates(self, exposure: Exposure, moments: Moments | None) -> Online:
-        return Online(
+    def _updates(self, exposure: Exposure, moments: Moments | None) -> OnlineEM:
+        return OnlineEM(
             exposure, self._priors(), moments, polya_gamma=self.curvature == "polya-gamma",
             a0=float(self.a0), epsilon=float(self.epsilon),
         )  # fmt: skip
@@ -336,7 +298,7 @@ class GenEML(MultiLabelEstimator):
         return Products(problem.blocks, _CG_TOL, _CG_STEPS)
 
     def _exposure(self, problem: Problem) -> Exposure:
-        F = self.label_features_
+        F = problem.side.get("label_features")
         if F is not None and len(F) != problem.n_labels:
             raise ValueError(
                 f"label_features has {len(F)} rows; give one for each of {problem.n_labels} labels"
@@ -350,31 +312,36 @@ class GenEML(MultiLabelEstimator):
             problem.backend.asarray(_with_one(F, problem)), problem.n_features, 1.0
         )
 
-    def _model(self, problem: Problem, state: dict, exposure: Exposure) -> LowRank:
+    def _model(self, problem: Problem, state: State, exposure: Exposure) -> ExposedLowRank:
         arrays = {name: problem.backend.to_numpy(array) for name, array in state.items()}
         W, V = arrays["W"], arrays["V"]
-        self.n_draws_ = 0
-        self.exposure_interval_: np.ndarray | None = None
-        self.beta_, self.bias_ = arrays.get("beta"), arrays.get("bias")
-        self.exposures_ = arrays.get("mu", np.ones(problem.n_labels, W.dtype))
+        exposures = arrays.get("mu", np.ones(problem.n_labels, W.dtype))
         if isinstance(exposure, CovariateExposure):
             asked = {name: state[name] for name in exposure.learned}
             total = problem.blocks.sum(_total_exposure, exposure, asked, state["V"])
-            self.exposures_ = problem.backend.to_numpy(total) / problem.n_samples
-        self.label_map_ = None
-        if self.label_features_ is not None:
-            self.label_features_ = _with_one(self.label_features_, problem)
-            self.label_map_ = label_map(V, self.label_features_)
-        return LowRank(_with_constant(W, V), V)
+            exposures = problem.backend.to_numpy(total) / problem.n_samples
+        F = problem.side.get("label_features")
+        F = None if F is None else _with_one(F, problem)
+        return ExposedLowRank(
+            np.ascontiguousarray(_with_constant(W, V), dtype=problem.dtype),
+            np.ascontiguousarray(V, dtype=problem.dtype),
+            exposures,
+            arrays.get("beta"),
+            arrays.get("bias"),
+            label_features=F,
+            label_map=None if F is None else label_map(V, F),
+            reg_u=float(self.reg_u),
+            intercept=self.fit_intercept,
+        )
 
-    def _sampled(self, problem: Problem) -> LowRank:
+    def _sampled(self, problem: Problem) -> Sampled:
         check_dense((problem.n_samples, problem.n_labels), 'inference="gibbs"', 'inference="em"')
         X, Y, asked = problem.blocks.sum(_laid_out)
         X, Y, asked = (np.concatenate(parts) for parts in (X, Y, asked))
         if problem.kind == "complete" or self.exposure is None:
             asked = np.where(asked < 0, np.int8(1), asked)
         sweeps = self.max_iter + self.n_draws * _THIN
-        with progress(self, 0, sweeps) as show:
+        with problem.loop.progress(sweeps) as show:
             draws = gibbs(
                 X, Y, asked, rank=self._rank(problem), reg_u=self.reg_u, reg_v=self.reg_v,
                 reg_w=self.reg_w, alpha1=self.alpha1, alpha2=self.alpha2,
@@ -383,174 +350,42 @@ class GenEML(MultiLabelEstimator):
             )  # fmt: skip
         sampled = problem.kind == "positive-only" and self.exposure is not None
         mu = draws.mu if sampled else np.ones((1, problem.n_labels))
-        self.n_draws_ = self.n_draws
-        self.exposures_ = mu.mean(axis=0)
-        self.exposure_interval_ = np.quantile(mu, [0.05, 0.95], axis=0)
-        self.beta_ = self.bias_ = self.label_map_ = None
         # The mean score over the draws is a model whose rank is that of all draws together.
         W = np.hstack([_with_constant(W, V) for W, V in zip(draws.W, draws.V)]) / len(draws.W)
-        return LowRank(W, np.hstack(list(draws.V)))
+        return Sampled(
+            np.ascontiguousarray(W, dtype=problem.dtype),
+            np.ascontiguousarray(np.hstack(list(draws.V)), dtype=problem.dtype),
+            self.n_draws,
+            mu.mean(axis=0),
+            np.quantile(mu, [0.05, 0.95], axis=0),
+        )
 
-    def predict(self, X: Any) -> sp.csr_array:
-        check_is_fitted(self, "model_")
-        if self.n_draws_ and self.k is None:  # the mean probability, not that of the mean score
-            return sp.csr_array(self.predict_proba(X) > self.threshold, dtype=np.int8)
-        return super().predict(X)
+    # What is learned beside W and V
 
-    predict.__doc__ = MultiLabelEstimator.predict.__doc__
+    @property
+    def exposures_(self) -> np.ndarray:
+        return self.model_.exposures
 
-    def predict_proba(self, X: Any, *, what: str = "true") -> np.ndarray:
-        """Probabilities of shape (n_samples, n_labels).
-
-        Parameters
-        ----------
-        what : {"true", "said"}, default="true"
-            σ(ψ), that the label is true; or μσ(ψ), that it is true and was said.
-        """
-        if what not in ("true", "said"):
-            raise ValueError(f'what must be "true" or "said"; got {what!r}')
-        check_is_fitted(self, "model_")
-        if self.n_draws_:
-            probability = np.mean([sigmoid(scores) for scores in self._draws(X)], axis=0)
-        else:
-            probability = sigmoid(self.decision_function(X))
-        return probability if what == "true" else probability * self._rates(X)
+    @property
+    def exposure_interval_(self) -> np.ndarray | None:
+        return getattr(self.model_, "exposure_interval", None)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of credible intervals of P(true); for inference="gibbs"."""
         check_is_fitted(self, "model_")
-        if not self.n_draws_:
+        if not isinstance(self.model_, Sampled):
             raise ValueError(
                 f'predict_interval needs inference="gibbs"; this model has {self.inference!r}'
             )
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1; got {level!r}")
-        tails = [0.5 * (1 - level), 0.5 * (1 + level)]
-        low, high = np.quantile([sigmoid(scores) for scores in self._draws(X)], tails, axis=0)
+        tails, X = [0.5 * (1 - level), 0.5 * (1 + level)], self._dense(X, "predict_interval")
+        ends = [
+            np.quantile([sigmoid(scores) for scores in self.model_.draws(block)], tails, axis=0)
+            for block in self._blocks(X, len(self.classes_))
+        ]
+        low, high = np.concatenate(ends, axis=1)
         return low, high
-
-    def _draws(self, X: Any) -> list[np.ndarray]:
-        """The scores of each draw."""
-        codes, H = self.transform(X), self._label_factors()
-        check_dense((len(codes), len(self.classes_)), "GenEML.predict_proba", "top_k")
-        width = H.shape[1] // self.n_draws_
-        parts = [slice(i * width, (i + 1) * width) for i in range(self.n_draws_)]
-        return [self.n_draws_ * codes[:, part] @ H[:, part].T for part in parts]
-
-    def _rates(self, X: Any) -> np.ndarray:
-        """μ, of shape (1 or n_samples, n_labels)."""
-        if self.beta_ is None:
-            return self.exposures_[None, :]
-        X = self._features(X)
-        blocks = self._blocks(X, len(self.classes_))
-        return np.concatenate([self._block_rates(b) for b in blocks])
-
-    def _block_rates(self, b: Block) -> np.ndarray:
-        codes = b.backend.to_numpy(b.project(b.backend.asarray(self.beta_)))
-        mu = sigmoid(codes @ self._exposure_features().T + self.bias_)
-        return np.clip(mu, EDGE, 1 - EDGE)
-
-    def _said_rates(self, X: Any, Y: Any) -> Rates:
-        """How often each label is said where it is true, for `tacit.missing.estimate`."""
-        X, labels = self._to_complete(X, Y)
-        if not np.any((self.exposures_ > 0) & (self.exposures_ < 1)):
-            raise ValueError(
-                "model has learned no exposure, so it knows nothing of what is missing; fit GenEML "
-                'on positive-only labels with exposure="labels" or "covariates"'
-            )
-        n_said = np.bincount(labels.positives.indices, minlength=labels.n_labels)
-        if self.exposure_interval_ is not None:
-            c, (low, high) = self.exposures_, self.exposure_interval_
-            how = "the mean of its draws, and their 5 % and 95 % quantiles"
-        else:
-            c, error = self._said_shares(X)
-            low, high = c - 1.96 * error, c + 1.96 * error
-            how = (
-                "with scores held fixed up to an intercept, so that intervals are too narrow, and "
-                "settled only after hundreds of passes (tol=0)"
-            )
-        how = f"GenEML's exposure, {how}; for rare labels its Beta prior decides."
-        return Rates.of_labels(c, low, high, how, n_said)
-
-    def _said_shares(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Σμσ / Σσ over the rows, the share of true labels that is said, and its standard error.
-
-        A factor t on μ_l and a shift b of ψ_l move log P(said) by v = (1, 1 - σ), so that their
-        information is Σ_n μσ / (1 - μσ) v vᵀ. What is left for t once b is free is next to nothing
-        where σ ≪ 1 throughout: only the product μσ is known there.
-        """
-        n_labels = len(self.classes_)
-        true, said, tt, tb, bb = np.full((5, n_labels), 1e-12)  # where all underflows
-        for block in self._blocks(X, n_labels):
-            sigma = sigmoid(self._scores(block).astype(np.float64))
-            p = sigma * (self.exposures_ if self.beta_ is None else self._block_rates(block))
-            odds, silent = p / (1 - p), 1 - sigma
-            true += sigma.sum(axis=0)
-            said += p.sum(axis=0)
-            tt += odds.sum(axis=0)
-            tb += (odds * silent).sum(axis=0)
-            bb += (odds * silent**2).sum(axis=0)
-        return said / true, said / true / np.sqrt(np.maximum(tt - tb**2 / bb, 1e-12))
-
-    def _exposure_features(self) -> np.ndarray:
-        if self.label_features_ is not None:
-            return self.label_features_
-        return np.ones((len(self.classes_), 1), self.model_.W.dtype)
-
-    def _label_factors(self) -> np.ndarray:
-        assert self.model_.H is not None  # GenEML is never of full rank
-        return self.model_.H
-
-    def complete(self, X: Any, Y: Any, k: int = 10, *, fold_in: bool = False) -> Completion:
-        """The entries of Y not said yet that are most likely true.
-
-        Of each row the k best are taken, and all of them are sorted by probability: that of being
-        true though nothing was said, P(y = 1 | silence, x) = (1 - μ)σ(ψ) / (1 - μσ(ψ)); entries of
-        masked labels that were not observed have σ(ψ), and so have all where everybody was asked.
-        With `fold_in` the code of a row is fitted to what was said of it, silence included: that
-        found less of what was really missing (debtags, go_human), so the features alone decide.
-        """
-        X, labels = self._to_complete(X, Y)
-        k, parts = checked_k(k), []
-        for b in self._blocks(X, len(self.classes_), labels):
-            U = self._folded_in(b) if fold_in and not self.n_draws_ else self._codes(b)
-            scores = U @ b.backend.asarray(self._label_factors()).T
-            if b.omega is None and self._models_exposure():
-                mu = self.exposures_[None, :] if self.beta_ is None else self._block_rates(b)
-                # (1-μ)σ / (1-μσ) = σ(ψ + log(1-μ))
-                scores = scores + b.backend.asarray(np.log1p(-mu).astype(self.model_.W.dtype))
-            said = b.Y if b.omega is None else b.omega
-            parts.append(b.backend.top_k(scores, None, k, said))
-        return self._sorted(TopK(*(np.concatenate(arrays) for arrays in zip(*parts))))
-
-    def _models_exposure(self) -> bool:
-        return bool(np.any(self.exposures_ < 1))
-
-    def _folded_in(self, b: Block) -> Array:
-        """Codes with what was said of each row, and the constant behind the last."""
-        asarray, rank = b.backend.asarray, self.model_.W.shape[1] - self.fit_intercept
-        W, V = asarray(self.model_.W[:, :rank]), asarray(self._label_factors())
-        exposure: Exposure = AllAsked(len(self.classes_))
-        asked: dict[str, Array] = {}
-        if self.beta_ is not None:
-            exposure = CovariateExposure(asarray(self._exposure_features()), len(self.beta_), 1.0)
-            asked = {"beta": asarray(self.beta_), "bias": asarray(self.bias_)}
-        elif self._models_exposure():
-            exposure = PerLabel(len(self.classes_), self.alpha1, self.alpha2)
-            asked = {"mu": asarray(self.exposures_.astype(self.model_.W.dtype))}
-        context = Context(W, V, exposure, asked, float(self.reg_u), polya_gamma=False)
-        U = b.backend.to_numpy(folded_codes(b, context, _FOLD_STEPS))
-        one = np.ones((len(U), V.shape[1] - rank), U.dtype)
-        return asarray(np.hstack([U, one]))
-
-    def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
-        super()._restore(header, arrays)
-        if self.exposures_ is None:
-            raise ValueError("its exposures_ are missing")
-        width = self._label_factors().shape[1]
-        if self.n_draws_ != int(self.n_draws_) or (self.n_draws_ and width % self.n_draws_):
-            raise ValueError(f"its n_draws_ is {self.n_draws_} for factors of rank {width}")
-        return self
 
     def with_labels(self, label_features: Any, classes: Any = None) -> GenEML:
         """Return a model for other labels, known by their features alone: v = M f (zero-shot).
@@ -563,24 +398,28 @@ class GenEML(MultiLabelEstimator):
             The names of the new labels; None numbers them.
         """
         check_is_fitted(self, "model_")
-        if self.label_map_ is None:
+        model = self.model_
+        if not isinstance(model, ExposedLowRank) or model.label_map is None:
             raise ValueError("with_labels needs a model fitted with label_features")
         F = _label_features(label_features)
-        if F.shape[1] + 1 != self.label_map_.shape[0]:
+        if F.shape[1] + 1 != len(model.label_map):
             raise ValueError(
-                f"label_features has {F.shape[1]} columns; fit was given "
-                f"{self.label_map_.shape[0] - 1}"
+                f"label_features has {F.shape[1]} columns; fit was given {len(model.label_map) - 1}"
             )
         if classes is not None and len(classes) != len(F):
             raise ValueError(f"classes has {len(classes)} names for {len(F)} labels")
-        F = np.hstack([F, np.ones((len(F), 1))]).astype(self.model_.W.dtype)
-        new = GenEML(**self.get_params())
-        new.__dict__ |= {name: value for name, value in vars(self).items() if name.endswith("_")}
-        new.model_ = LowRank(self.model_.W, F @ self.label_map_)
-        new.classes_ = np.arange(len(F)) if classes is None else np.asarray(classes)
-        new.label_features_ = F
+        F = np.hstack([F, np.ones((len(F), 1))]).astype(model.dtype)
+        new = copy(self)
         # Nobody was asked about labels that did not exist: silence on them says nothing.
-        new.exposures_, new.beta_, new.bias_ = np.zeros(len(F), F.dtype), None, None
+        new.model_ = replace(
+            model,
+            H=F @ model.label_map,
+            exposures=np.zeros(len(F), F.dtype),
+            beta=None,
+            bias=None,
+            label_features=F,
+        )
+        new.classes_ = np.arange(len(F)) if classes is None else np.asarray(classes)
         return new
 
 

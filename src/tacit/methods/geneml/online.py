@@ -46,7 +46,7 @@ from tacit.methods.geneml.em import (
     solved,
 )
 
-__all__ = ["Online"]
+__all__ = ["OnlineEM"]
 
 _PARTS = 4  # of the step of W, which threads share
 _STEPS = 5  # U steps of a batch, which begin at Wᵀx each time
@@ -55,7 +55,7 @@ _TRUST = 2.0  # times the mean curvature, as in `climb`
 CG_STEPS = 5  # the paper's number
 
 
-class Online:
+class OnlineEM:
     """Updates by mini-batches; the state is W, V, the exposure's parameters and the means."""
 
     def __init__(

@@ -26,38 +26,19 @@ missing labels. ICML 2014.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, Self
+from copy import copy
+from dataclasses import replace
+from typing import Any, Literal
 
-from tacit.backends import Array
-from tacit.backends.block import Block
-from tacit.basics.numerics import inner
 from tacit.basics.params import a_float, an_int, check_params, one_of, or_auto
-from tacit.engines.descend import State
-from tacit.engines.losses import LOSSES, Loss
-from tacit.engines.moments import Equations, Moments, Products
-from tacit.estimators import Completion, MultiLabelEstimator, Problem, shared_checks
-from tacit.labels import DENSE_LIMIT, check_dense
-from tacit.methods.leml.curvature import SharedCurvature
-from tacit.methods.leml.masked import MaskedNewton, MaskedSquared
-from tacit.methods.leml.one_class import OneClass
-from tacit.methods.leml.path import Path, choose, fit_path
-from tacit.methods.leml.squared import ClosedForm, CompleteSquared
-from tacit.models import LowRank, fold_in
+from tacit.engines.losses import LOSSES
+from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
+from tacit.estimators.paths import Path, grid_values
+from tacit.methods.leml.minimise import Minimiser
+from tacit.methods.leml.path import RANKS, REGS, choose, fit_path
 
 __all__ = ["LEML", "Path"]
-
-_EXACT_FEATURES = 2048  # up to here the O(d³) of the exact route is a second or two
-_FACTOR_FEATURES = 8192  # up to here one Cholesky factor is cheaper than conjugate gradients
-
-
-class Alternation(Protocol):
-    """One way to minimise (1): where to start, one pass, and the first sum of (1)."""
-
-    def start(self, rank: int, reg: float) -> State: ...
-    def step(self, state: State, reg: float) -> tuple[State, float]: ...
-    def risk(self, W: Array, H: Array) -> float: ...
 
 
 class LEML(MultiLabelEstimator):
@@ -105,8 +86,11 @@ class LEML(MultiLabelEstimator):
     ----------
     model_ : LowRank
         The factors W and H.
-    rank_, reg_, unsaid_weight_ : int, float, float
+    rank_, reg_ : int, float
         Those used: the parameters, or what "auto" chose.
+    unsaid_weight_ : float or None
+        The weight that was used for what was not said; None where labels are complete or masked,
+        so that nothing has it.
     history_ : list of float
         J after each pass. It never increases. Empty for the closed form.
     classes_ : ndarray
@@ -120,8 +104,8 @@ class LEML(MultiLabelEstimator):
     array([1, 1, 0, 0], dtype=int8)
     """
 
-    _kinds = ("complete", "masked", "positive-only")
-    _learned = ("rank_", "reg_", "unsaid_weight_")
+    label_kinds = ("complete", "masked", "positive-only")
+    chosen = ("rank_", "reg_", "unsaid_weight_")
     _checks = {
         "rank": or_auto(an_int(at_least=1)),
         "loss": one_of(*LOSSES),
@@ -172,20 +156,6 @@ class LEML(MultiLabelEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _loss(self) -> Loss:
-        return LOSSES[self.loss]
-
-    def fit(self, X: Any, Y: Any = None, *, checkpoint: str | os.PathLike | None = None) -> Self:
-        self.rank_: Any = self.rank
-        self.reg_: Any = self.reg
-        if "auto" in (self.rank, self.reg):
-            check_params(self)
-            self.rank_, self.reg_ = choose(self, X, Y)
-        return super().fit(X, Y, checkpoint=checkpoint)
-
-    fit.__doc__ = MultiLabelEstimator.fit.__doc__
-
     def fit_path(
         self,
         X: Any,
@@ -206,90 +176,25 @@ class LEML(MultiLabelEstimator):
         cv : int, default=5
             Number of folds of rows for the held-out risk; None only fits the path.
         """
-        return fit_path(self, X, Y, ranks, regs, cv)
+        check_params(self)
+        blocks, known = self._rows(X, Y)
+        problem = self._problem(blocks, known)
+        adopted = lambda params, fit: copy(self).set_params(**params).adopt(fit, known)
+        return fit_path(self._minimiser, problem, *self._grid(ranks, regs), cv, adopted)
 
-    def _fit(self, problem: Problem) -> LowRank:
-        rank = min(self.rank_, problem.n_features, problem.n_labels)
-        reg = float(self.reg_)  # a NumPy float32 would round the objective to float32
-        self._check_reg(reg)
-        self.unsaid_weight_ = self._unsaid_weight(problem)
-        to_numpy = problem.backend.to_numpy
-        alternation = self._alternation(problem, self._equations(problem))
-        if self.solver == "closed_form":
-            state = alternation.start(rank, reg)
-            return LowRank(to_numpy(state["W"]), to_numpy(state["H"]))
-        state = problem.descend(
-            lambda: alternation.start(rank, reg), lambda state: alternation.step(state, reg)
-        )
-        return LowRank(to_numpy(state["W"]), to_numpy(state["H"]))
+    def _fit(self, problem: Problem) -> Fit:
+        rank, reg, how = self.rank, self.reg, self._minimiser
+        if "auto" in (rank, reg):
+            rank, reg = choose(how, problem, *self._grid(None, None))
+        # A NumPy float32 would round the objective to float32.
+        fit = how.solve(problem, int(rank), float(reg))
+        return replace(fit, chosen={"rank_": rank, "reg_": reg, **fit.chosen})
 
-    def _check_reg(self, reg: float) -> None:
-        if reg == 0 and self.solver != "closed_form":
-            raise ValueError('reg must be above 0 (or "auto") unless solver="closed_form"; got 0')
+    @property
+    def _minimiser(self) -> Minimiser:
+        return Minimiser(self.loss, self.solver, self.unsaid_weight, self.cg_tol, self.cg_max_iter)
 
-    def _alternation(self, problem: Problem, equations: Equations) -> Alternation:
-        if self.solver == "closed_form":
-            assert isinstance(equations, Moments)  # as `_equations` saw to
-            return ClosedForm(equations)
-        silence = self._unsaid_weight(problem) if problem.kind == "positive-only" else 1.0
-        if problem.kind == "masked":
-            method = MaskedSquared if self.loss == "squared" else MaskedNewton
-            return method(problem, self._loss, self.cg_tol, self.cg_max_iter)
-        if self.loss != "squared":
-            return SharedCurvature(problem, equations, self._loss, silence)
-        if problem.kind == "positive-only":
-            return OneClass(problem, equations, silence, self.cg_tol, self.cg_max_iter)
-        return CompleteSquared(problem, equations)
-
-    def _unsaid_weight(self, problem: Problem) -> float:
-        if self.unsaid_weight != "auto":
-            return float(self.unsaid_weight)
-        said, rows = problem.blocks.sum(_counts)
-        return min(1.0, 0.3 * (max(said, 1) / (rows * problem.n_labels)) ** 0.5)
-
-    def _equations(self, problem: Problem) -> Equations:
-        if self.solver == "closed_form":
-            if problem.kind != "complete" or self.loss != "squared":
-                raise ValueError(
-                    f'solver="closed_form" is for complete labels and squared loss; got '
-                    f'{problem.kind} labels and loss={self.loss!r}; use solver="auto"'
-                )
-            for size in (problem.n_features, problem.n_labels):
-                check_dense((size, max(size, problem.n_features)), "the moments", 'solver="auto"')
-            return Moments.of(problem.blocks, label_gram=False)
-        one_class = problem.kind == "positive-only" and self.loss == "squared"
-        limit = _FACTOR_FEATURES if one_class else _EXACT_FEATURES
-        XtY = 0 if one_class else problem.n_features * problem.n_labels
-        small = problem.n_features <= limit and XtY <= DENSE_LIMIT
-        if problem.kind != "masked" and self.solver != "cg" and (small or self.solver == "exact"):
-            return Moments.of(problem.blocks, cross=not one_class, label_gram=False)
-        return Products(problem.blocks, self.cg_tol, self.cg_max_iter)
-
-    def complete(self, X: Any, Y: Any, k: int = 10, *, fold_in: bool = True) -> Completion:
-        """The entries of Y not said yet that are most likely true.
-
-        Of each row the k best are taken, and all of them are sorted by probability. Candidates
-        are the entries that were not observed (masked labels) or not said yes (any other labels).
-        With `fold_in` the code of a row is fitted to what was said of it, centred on its features'
-        (`tacit.models.fold_in`); without, the features alone decide.
-        """
-        if not fold_in:
-            return super().complete(X, Y, k)
-        X, labels = self._to_complete(X, Y)
-        return self._completion(X, labels, k, self._folded_in)
-
-    def _folded_in(self, block: Block) -> Array:
-        """Codes fitted to what was said, with the mean eigenvalue of HᵀH in the place of λ.
-
-        (1) does not say how far codes stray from Wᵀx, and its λ lets them stray too far: with this
-        one a typical label moves the code half way, whatever the scale of H.
-        """
-        W, H = (block.backend.asarray(factor) for factor in (self.model_.W, self.model_.H))
-        spread = inner(H, H) / H.shape[1]
-        if spread == 0:
-            return self._codes(block)
-        return fold_in(block, W, H, self._loss, self.unsaid_weight_, spread)
-
-
-def _counts(b: Block) -> tuple[int, int]:
-    return b.Y.nnz, b.Y.shape[0]
+    def _grid(
+        self, ranks: Sequence[int] | None, regs: Sequence[float] | None
+    ) -> tuple[list[int], list[float]]:
+        return grid_values(self, "rank", ranks, RANKS), grid_values(self, "reg", regs, REGS)

@@ -14,102 +14,58 @@ among their combinations, in some hundred dimensions in place of n_features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
-from tacit.basics.params import an_int, check_params
-from tacit.blocks import Blocks
-from tacit.blocks.facts import Facts
-from tacit.blocks.rows import rows_of_fold
 from tacit.engines.descend import State
 from tacit.engines.moments import Equations, Moments
-from tacit.estimators import Problem
+from tacit.estimators import Fit, Problem
+from tacit.estimators.paths import Path, Point, checked_cv
+from tacit.methods.leml.minimise import Alternation, Minimiser
 from tacit.methods.leml.squared import CompleteSquared, leading_labels
-from tacit.models import LowRank
 
-if TYPE_CHECKING:
-    from tacit.methods.leml import LEML, Alternation
+__all__ = ["RANKS", "REGS", "choose", "fit_path"]
 
-__all__ = ["Path", "Point", "choose", "fit_path"]
-
-_RANKS = (25, 50, 100, 200, 400)
-_REGS = tuple(float(f"{reg:.2g}") for reg in np.geomspace(0.03, 30, 10))
+RANKS = (25, 50, 100, 200, 400)
+REGS = tuple(float(f"{reg:.2g}") for reg in np.geomspace(0.03, 30, 10))
 _EASE = 3.0  # the ridge problems that a λ splits into have λ over eigenvalues of HᵀH
 _FOLD_PASSES, _FOLD_TOL = 3, 3e-3  # a fold need not be fitted better than it can be judged
 
 
-@dataclass(frozen=True)
-class Point:
-    """One rank and λ: the model there, and the risk of each fold (empty without folds)."""
-
-    rank: int
-    reg: float
-    risks: tuple[float, ...]
-    model: Any
-
-    @property
-    def risk(self) -> float:
-        """The mean held-out loss an observed entry."""
-        return float(np.mean(self.risks)) if self.risks else float("nan")
-
-
-@dataclass(frozen=True)
-class Path:
-    """The points of a path, rank by rank and λ by λ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tacit import LEML
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 5))
-    >>> Y = (X @ rng.standard_normal((5, 8)) > 0.5).astype(int)
-    >>> path = LEML(random_state=0).fit_path(X, Y, ranks=[2, 5], regs=[0.1, 1, 1000], cv=3)
-    >>> path.best.rank, path.best.reg
-    (5, 0.1)
-    >>> path.best.model.predict(X).shape
-    (60, 8)
-    """
-
-    points: tuple[Point, ...]
-
-    @property
-    def best(self) -> Point:
-        """The point of least held-out risk; of two alike, the smaller rank."""
-        if not self.points[0].risks:
-            raise ValueError("best needs held-out risks; call fit_path with cv=5, say")
-        return min(self.points, key=lambda point: (point.risk, point.rank))
-
-
 def fit_path(
-    estimator: LEML,
-    X: Any,
-    Y: Any,
-    ranks: Sequence[int] | None,
-    regs: Sequence[float] | None,
+    how: Minimiser,
+    problem: Problem,
+    ranks: Sequence[int],
+    regs: Sequence[float],
     cv: int | None,
+    adopted: Callable[[dict[str, Any], Fit], Any],
 ) -> Path:
-    """Fit every point of the grid; see `LEML.fit_path`."""
-    cross = _Grid(estimator, X, Y, ranks, regs, cv)
-    models = dict(cross.walk(cross.whole, estimator.max_iter, estimator.tol))
+    """Fit every point of the grid; see `LEML.fit_path`. `adopted` makes estimators of the fits."""
+    grid = _Grid(how, problem, ranks, regs, cv)
+    # The loop of a point is the path itself: its estimator has no history of its own.
+    walked = grid.walk(grid.whole, problem.loop.max_iter or 1, problem.loop.tol)
+    fits = {point: how.fitted(grid.problem, {"W": W, "H": H}, []) for point, (W, H) in walked}
     points = []
-    for (rank, reg), risks in cross.risks().items():
-        W, H = (cross.problem.backend.to_numpy(factor) for factor in models[rank, reg])
-        points.append(Point(rank, reg, risks, cross.fitted(rank, reg, LowRank(W, H))))
+    for (rank, reg), risks in grid.risks().items():
+        fit = fits[rank, reg]
+        fit = replace(fit, chosen={"rank_": rank, "reg_": reg, **fit.chosen})
+        params, scores = {"rank": rank, "reg": reg}, tuple(-risk for risk in risks)
+        points.append(Point(params, scores, partial(adopted, params, fit)))
     return Path(tuple(points))
 
 
-def choose(estimator: LEML, X: Any, Y: Any) -> tuple[int, float]:
-    """The rank and λ of least held-out risk, where the estimator says "auto"."""
-    risks = _Grid(estimator, X, Y, None, None, 5).risks()
+def choose(
+    how: Minimiser, problem: Problem, ranks: Sequence[int], regs: Sequence[float]
+) -> tuple[int, float]:
+    """The rank and λ of least held-out risk; of two alike, the smaller rank."""
+    risks = _Grid(how, problem, ranks, regs, 5).risks()
     return min(risks, key=lambda point: (np.mean(risks[point]), point[0]))
 
 
@@ -118,42 +74,22 @@ class _Grid:
 
     def __init__(
         self,
-        estimator: LEML,
-        X: Any,
-        Y: Any,
-        ranks: Sequence[int] | None,
-        regs: Sequence[float] | None,
+        how: Minimiser,
+        problem: Problem,
+        ranks: Sequence[int],
+        regs: Sequence[float],
         cv: int | None,
     ):
-        check_params(estimator)
-        if cv is not None and not an_int(at_least=2)[0](cv):
-            raise ValueError(f"cv must be None or an int of at least 2; got {cv!r}")
-        self.estimator = estimator
-        blocks, self.known = estimator._rows(X, Y)
-        if cv is not None and cv > self.known.n_samples:
-            raise ValueError(f"cv={cv} folds need as many rows; got {self.known.n_samples}")
-        self.problem = estimator._problem(blocks, self.known)
-        widest = min(self.problem.n_features, self.problem.n_labels)
-        self.ranks = sorted({min(rank, widest) for rank in self._values("rank", ranks, _RANKS)})
-        self.regs = sorted({float(reg) for reg in self._values("reg", regs, _REGS)})
-        estimator._check_reg(self.regs[0])
-        self.folds = (
-            [] if cv is None else [_fold(estimator, blocks, self.known, f, cv) for f in range(cv)]
-        )
+        checked_cv(cv, problem.n_samples)
+        self.how, self.problem = how, problem.afresh()
+        widest = min(problem.n_features, problem.n_labels)
+        self.ranks = sorted({min(rank, widest) for rank in ranks})
+        self.regs = sorted(set(regs))
+        how.check_reg(self.regs[0])
+        self.folds = [] if cv is None else [_fold(how, problem, f, cv) for f in range(cv)]
         total = self._sum_of_folds()
-        equations = estimator._equations(self.problem) if total is None else total
-        self.whole = estimator._alternation(self.problem, equations)
-
-    def _values(self, name: str, given: Sequence | None, default: tuple) -> list:
-        if given is not None and np.ndim(given) != 1:
-            raise ValueError(f"{name}s must be a sequence of values; got {given!r}")
-        values = list(given) if given is not None else [getattr(self.estimator, name)]
-        values = list(default) if values == ["auto"] else values
-        if not values:
-            raise ValueError(f"{name}s must hold at least one value; got none")
-        for value in values:
-            check_params(copy(self.estimator).set_params(**{name: value}))
-        return values
+        equations = how.equations(self.problem) if total is None else total
+        self.whole = how.alternation(self.problem, equations)
 
     def _sum_of_folds(self) -> Moments | None:
         """The moments of all rows, where those of the folds are known."""
@@ -167,7 +103,7 @@ class _Grid:
         }
         total = self._sum_of_folds()
         for fold in self.folds:
-            train, held = fold.alternations(self.estimator, self.problem, total)
+            train, held = fold.alternations(self.how, self.problem, total)
             if isinstance(train, CompleteSquared) and isinstance(held, CompleteSquared):
                 train, held = self._in_small_space(train, held)
             for point, (W, H) in self.walk(train, _FOLD_PASSES, _FOLD_TOL):
@@ -193,19 +129,15 @@ class _Grid:
             CompleteSquared(small, _in_basis(held.equations, Q)),
         )
 
-    def walk(self, alternation: Alternation, max_iter: int, tol: float):
+    def walk(
+        self, alternation: Alternation, max_iter: int, tol: float
+    ) -> Iterator[tuple[tuple[int, float], tuple[Array, Array]]]:
         """Each point with its factors: for each rank, up the λs from the state before."""
         for rank in self.ranks:
             state = alternation.start(rank, self.regs[0])
             for reg in self.regs:
                 state = _settled(alternation, state, reg, max_iter, tol)
                 yield (rank, reg), (state["W"], state["H"])
-
-    def fitted(self, rank: int, reg: float, model: LowRank) -> LEML:
-        point = copy(self.estimator).set_params(rank=rank, reg=reg)
-        point.rank_, point.reg_, point.history_ = rank, reg, []
-        point.unsaid_weight_ = self.estimator._unsaid_weight(self.problem)
-        return point._fitted(model, self.known)
 
 
 def _in_basis(equations: Equations, Q: Array) -> Moments:
@@ -235,33 +167,31 @@ class _Fold:
 
     problem: Problem
     held: Equations
-    rest: Callable[[], Blocks]
-    known: Facts
+    rest: Callable[[], Problem]
     n_entries: float
 
     def alternations(
-        self, estimator: LEML, whole: Problem, total: Moments | None
+        self, how: Minimiser, whole: Problem, total: Moments | None
     ) -> tuple[Alternation, Alternation]:
-        held = estimator._alternation(self.problem, self.held)
+        held = how.alternation(self.problem, self.held)
         rest: Equations | None = None if total is None else total - self.held  # type: ignore[operator]
-        if rest is not None and whole.kind == "complete" and estimator.loss == "squared":
-            return estimator._alternation(whole, rest), held  # which reads the equations alone
-        problem = estimator._problem(self.rest(), self.known)
-        return estimator._alternation(problem, rest or estimator._equations(problem)), held
+        if rest is not None and whole.kind == "complete" and how.loss == "squared":
+            return how.alternation(whole, rest), held  # which reads the equations alone
+        problem = self.rest()
+        return how.alternation(problem, rest or how.equations(problem)), held
 
 
-def _fold(estimator: LEML, blocks: Blocks, known: Facts, fold: int, cv: int) -> _Fold:
-    problem = estimator._problem(blocks.map(rows_of_fold, fold, cv, True), known)
-    n_entries = float(problem.blocks.sum(_n_entries))
+def _fold(how: Minimiser, problem: Problem, fold: int, cv: int) -> _Fold:
+    held = problem.afresh(problem.fold(fold, cv))
+    n_entries = float(held.blocks.sum(_n_entries))
     if n_entries == 0:
         raise ValueError(
             f"one of the cv={cv} folds has no observed entry; use fewer folds, or larger blocks"
         )
     return _Fold(
-        problem=problem,
-        held=estimator._equations(problem),
-        rest=lambda: blocks.map(rows_of_fold, fold, cv, False),
-        known=known,
+        problem=held,
+        held=how.equations(held),
+        rest=lambda: problem.afresh(problem.fold(fold, cv, inside=False)),
         n_entries=n_entries,
     )
 

@@ -7,41 +7,70 @@ features in a form of its own, [X | P]: dense, or the t largest probabilities of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from tacit.backends import Array, Backend, Sparse
-from tacit.backends.block import Block
+from tacit.backends.block import Block, label_counts
 from tacit.basics.numerics import sigmoid
 from tacit.blocks import MemoryBlocks
 from tacit.estimators import Problem
 
-__all__ = ["FoldedBatches", "predictions"]
+__all__ = ["FoldedBatches", "Predictions", "predictions"]
+
+Predictions = dict[int, Array | Sparse]
+"""What a level predicts of each batch, by its number."""
 
 
+@dataclass(frozen=True)
 class FoldedBatches:
-    """Rows in batches. Those of data in memory are placed once; others anew in every pass."""
+    """Rows in batches. Those of data in memory are placed once; others anew in every pass.
 
-    def __init__(self, problem: Problem, size: int, seed: int, n_folds: int):
-        self.n_folds, self.size = n_folds, size
-        self._made: Callable[[], Iterator[Block]] = lambda: problem.batches(size, seed)
-        self._kept = list(self._made()) if isinstance(problem.blocks, MemoryBlocks) else None
-        self._levels: list[dict[int, Array | Sparse]] = []
+    Attributes
+    ----------
+    dealt : function without arguments
+        The batches, always the same ones.
+    size, n_folds : int
+        Rows of a batch, at most, and folds.
+    below : tuple of Predictions
+        What stands beside the features: the predictions of each level below.
+    """
+
+    dealt: Callable[[], Iterable[Block]]
+    size: int
+    n_folds: int
+    below: tuple[Predictions, ...] = ()
+
+    @classmethod
+    def of(cls, problem: Problem, size: int, seed: int, n_folds: int) -> FoldedBatches:
+        """All rows, as this seed deals them."""
+        dealt = lambda: problem.batches(size, seed)
+        if not isinstance(problem.blocks, MemoryBlocks):
+            return cls(dealt, size, n_folds)
+        kept = list(dealt())
+        return cls(lambda: kept, size, n_folds)
 
     def batches(
         self, *, without: int | None = None, only: int | None = None
     ) -> Iterator[tuple[int, Block]]:
         """The batches with their numbers, without those of a fold or only those of one."""
-        for t, b in enumerate(self._made() if self._kept is None else self._kept):
+        for t, b in enumerate(self.dealt()):
             if t % self.n_folds != without and only in (None, t % self.n_folds):
-                yield t, replace(b, more=tuple(level[t] for level in self._levels))
+                yield t, replace(b, more=tuple(level[t] for level in self.below))
 
-    def set_beside(self, predicted: dict[int, Array | Sparse]) -> None:
-        """From here on the features of batch t are [those so far | predicted[t]]."""
-        self._levels.append(predicted)
+    def beside(self, predicted: Predictions) -> FoldedBatches:
+        """The same, but the features of batch t are [those so far | predicted[t]]."""
+        return replace(self, below=(*self.below, predicted))
+
+    def said(self, *, without: int | None = None) -> tuple[np.ndarray, int]:
+        """How often each label was said, and of how many rows."""
+        counts, n = 0.0, 0
+        for _, b in self.batches(without=without):
+            counts, n = counts + b.backend.to_numpy(label_counts(b)), n + b.Y.shape[0]
+        return np.asarray(counts), n
 
 
 def predictions(F: Array, top: int | None, backend: Backend) -> Array | Sparse:

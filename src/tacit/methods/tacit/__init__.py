@@ -28,12 +28,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
 from itertools import chain
 from numbers import Real
 from operator import add
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,20 +43,12 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, label_counts
 from tacit.basics.params import an_int, one_of
 from tacit.blocks import Blocks
-from tacit.engines.descend import descend
-from tacit.engines.losses import Probability
+from tacit.engines.descend import Loop
 from tacit.engines.moments import Products
-from tacit.estimators import (
-    Completion,
-    Facts,
-    MultiLabelEstimator,
-    Problem,
-    checked_k,
-    shared_checks,
-)
+from tacit.estimators import Facts, Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.features.scaling import Scaling, choices
-from tacit.labels import DENSE_LIMIT, Labels, TopK
-from tacit.methods.leml import LEML
+from tacit.labels import DENSE_LIMIT, TopK
+from tacit.methods.leml.minimise import Minimiser
 from tacit.methods.tacit.by_feature import RARITIES, Tally
 from tacit.methods.tacit.calibration import Monotone, calibrated
 from tacit.methods.tacit.levels import (
@@ -79,6 +71,7 @@ from tacit.methods.tacit.levels import (
     mean_gain,
     scored,
 )
+from tacit.methods.tacit.model import TacitModel, listed
 from tacit.methods.tacit.report import Report, Step
 from tacit.methods.tacit.second_look import OffListEntries, SecondLook, Shortlists, rows_of
 from tacit.metrics.top import contains
@@ -97,15 +90,14 @@ _IMPUTED_WORK = 4e10  # numbers of X times labels, up to which level 2 is tried
 _CALIBRATED = 2 * 10**7  # entries
 _WORTH = 1.01  # a gain of level 0's weights below this is not worth what later levels lose by it
 _LINKS = (10.0, 100.0, 1000.0)
-_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a hundredth of all
 _DRAWN = 10  # labels of a row beyond its shortlist, where the first model is rough
 _LOOKED = (0.1, 0.3, 1.0, 3.0, 10.0)  # its C
 _SHARES = (1.0, 0.5)
 _LOOK_WORK = 1e9  # numbers of X, once for each label of a row's shortlist
 _CG: dict[str, Any] = dict(rtol=1e-2, max_iter=25)
-_LOW_RANK: dict[str, Any] = dict(rank=400, max_iter=5, tol=1e-4)  # LEML's
-_KNOWN: dict[str, Any] = dict(reg=3.0, max_iter=5, tol=1e-4)  # and of the known entries alone
-_KNOWN_RANKS = (10, 30, 100)
+_LEML_PASSES, _LEML_TOL = 5, 1e-4
+_LOW_RANK, _LOW_RANK_REG = 400, 1.0  # LEML's
+_KNOWN_RANKS, _KNOWN_REG = (10, 30, 100), 3.0  # and of the known entries alone
 _KNOWN_ENTRIES = 10**7  # up to which it is tried: a minute for each of some ten fits
 
 
@@ -142,8 +134,8 @@ class Tacit(MultiLabelEstimator):
 
     Attributes
     ----------
-    model_ : LowRank
-        The weights of the scaled features.
+    model_ : TacitModel
+        The scaling, the weights, and what was kept beside them.
     report_ : Report
         What was tried and kept; `print(model.report_)`.
     exposure_ : float
@@ -160,34 +152,15 @@ class Tacit(MultiLabelEstimator):
     array([1, 1, 0, 0], dtype=int8)
     """
 
-    _kinds = ("positive-only", "complete", "masked")
-    _learned = ("exposure_", "look_share_", "look_presence_")
-    _arrays = {
-        "calibration_": (2, "*"),
-        "completion_": (2, "*"),
-        "links_": ("L", "L"),
-        "look_weights_": ("*",),
-        "look_features_": ("*",),
-        "look_pointer_": ("*",),
-        "look_trust_": (2, "L"),
-        "look_pooled_": (2,),
-        "weight_": ("*",),
-        "shift_": ("*",),
-        "draws_": ("*", "*"),
-        "phase_": ("*",),
-        "directions_": ("*", "*"),
-    }
-    _integers = ("look_features_", "look_pointer_", "W_labels", "W_pointer")
+    label_kinds = ("positive-only", "complete", "masked")
+    model_kinds = (TacitModel,)
+    deals_rows = "folds"
     _checks = {
         "levels": one_of(0, 1, 2, 3),
         "scaling": one_of("auto", "none", "unit", "idf", "standard", "fourier"),
         "budget": (lambda v: _seconds(v) is not None, 'None, seconds, or such as "60s" or "5min"'),
         "cv": an_int(at_least=2),
-        **{
-            name: check
-            for name, check in shared_checks().items()
-            if name not in ("normalize", "fit_intercept")
-        },
+        **shared_checks("normalize", "fit_intercept"),
     }
 
     normalize, fit_intercept = None, True  # the scaling is chosen, and keeps the constant feature
@@ -216,20 +189,20 @@ class Tacit(MultiLabelEstimator):
         self.verbose = verbose
 
     @property
-    def _in_folds(self) -> bool:
-        return True
+    def report_(self) -> Report:
+        return self.model_.report
 
     @property
-    def _loss(self) -> Probability:
-        return Monotone(*self.calibration_)
+    def exposure_(self) -> float:
+        return self.model_.exposure
 
-    def _fit(self, problem: Problem) -> LowRank:
+    def _fit(self, problem: Problem) -> Fit:
         if problem.n_samples < 2 * self.cv:
             raise ValueError(
                 f"Tacit: cv={self.cv} folds need at least {2 * self.cv} rows; got n_samples = "
                 f"{problem.n_samples}; give more rows, or a smaller cv"
             )
-        self.report_, self._clock = Report(), Clock(_seconds(self.budget) or 0.0)
+        self._report, self._clock = Report(), Clock(_seconds(self.budget) or 0.0)
         if not self._full_rank(problem.n_features, problem.n_labels):
             sparse = problem.blocks.sum(_laid_out) == 0
             sparse &= self._kinds_of_scaling(problem)[0] in ("none", "unit", "idf")
@@ -252,21 +225,25 @@ class Tacit(MultiLabelEstimator):
         if self._full_rank(known.n_features, known.n_labels):
             products = _n_products(known) if known.n_features <= _EXACT_FEATURES else 0
             return super()._working_set(replace(known, n_features=known.n_features + products))
-        return LEML(**_LOW_RANK)._working_set(known)
+        rank = min(_LOW_RANK, known.n_labels)
+        return rank * (10 * known.n_features + 6 * known.n_labels + 3 * known.n_samples)
 
     # From moments: every level
 
-    def _fit_levels(self, problem: Problem) -> LowRank:
+    def _fit_levels(self, problem: Problem) -> Fit:
         folds, scaling, reg, found = self._level_0(problem)
-        best = self.report_.steps[-1].gain
+        best, low_rank = self._report.steps[-1].gain, None
+        trained: list[float] = []
         if self._should_try("less weight to what is unsaid", self._may_weigh(problem)):
             weighed = ((f"a = {a:g}", folds.weighed(found, reg, a)) for a in UNSAID)
             best, found = self._keep_if_better(
                 "less weight to what is unsaid", folds, weighed, best, found, _WORTH
             )
         if problem.kind == "masked" and self._should_try("low rank", _too_many_known(problem)):
-            low = self._low_ranks(problem, folds, scaling)
+            low = self._low_ranks(problem, folds, scaling, trained)
+            ridge = found
             best, found = self._keep_if_better("low rank", folds, low, best, found)
+            low_rank = None if found is ridge else found
         already = "those of low rank do already" if found.unsaid == 0 else ""
         if self.levels > 0 and self._should_try(
             "labels for each other", already or _too_many(problem)
@@ -283,24 +260,27 @@ class Tacit(MultiLabelEstimator):
         if self.levels > 1 and self._should_try("imputation", self._may_impute(problem)):
             filled = self._imputations(problem, folds, found, reg)
             best, found = self._keep_if_better("imputation", folds, filled, best, found)
-        self._set_scaling(scaling)
         held = self._held(folds, found.without)
         nested_folds = (
             [held[k], *self._held(folds, found.nested_folds(k), k)] for k in range(self.cv)
         )
-        self._calibrate_and_rerank(problem, held, nested_folds)
-        return LowRank(problem.backend.to_numpy(folds.back(found.W)), None)
+        beside = self._calibrate_and_rerank(problem, scaling, held, nested_folds)
+        history = trained if found is low_rank else []  # not those of a trial
+        return self._fitted(problem, scaling, folds.back(found.W), None, beside, history)
 
     def _low_ranks(
-        self, problem: Problem, folds: Folds, scaling: Scaling
+        self, problem: Problem, folds: Folds, scaling: Scaling, trained: list[float]
     ) -> Iterator[tuple[str, Solution]]:
-        """LEML of the known entries alone, of the rank that ranks the first fold best."""
+        """LEML of the known entries alone, of the rank that ranks the first fold best.
+
+        `trained` becomes the objectives of the fit to all rows.
+        """
 
         def fitted(rank: int, *without: int) -> Array:
-            method = LEML(**_KNOWN | dict(rank=rank), device=self.device, verbose=self.verbose)
-            method.rank_, method.reg_ = rank, method.reg
             rows = problem.fold(without, self.cv, inside=False) if without else problem.blocks
-            model = self._leml(method, problem, rows.map(scaling))
+            model, history = self._leml(problem, rows, scaling, rank, _KNOWN_REG)
+            if not without:
+                trained[:] = history
             place = problem.backend.asarray
             return folds.into(place(model.W) @ place(model.H).T)
 
@@ -416,7 +396,7 @@ class Tacit(MultiLabelEstimator):
         """Whether to try a level; if there is a reason not to, or no time, the report says so."""
         why_not = why_not or ("the budget is spent" if self._clock.over() else "")
         if why_not:
-            self.report_.notes.append(f"{level}: not tried, since {why_not}")
+            self._report.notes.append(f"{level}: not tried, since {why_not}")
         return not why_not
 
     def _keep_if_better(
@@ -440,13 +420,13 @@ class Tacit(MultiLabelEstimator):
         return (top[0], top[2]) if kept else (best, found)
 
     def _tell(self, step: Step) -> None:
-        self.report_.steps.append(step)
+        self._report.steps.append(step)
         if self.verbose:
             print(f"Tacit: {step}", file=sys.stderr)
 
     # From products: many features
 
-    def _fit_by_gradients(self, problem: Problem) -> LowRank:
+    def _fit_by_gradients(self, problem: Problem) -> Fit:
         """Ridge by conjugate gradients, λ and the scaling chosen on one fold."""
         best: tuple = (-1.0,)
         step = START
@@ -467,7 +447,6 @@ class Tacit(MultiLabelEstimator):
         top, W, kind, reg, scaling = best
         choice = f"{kind} features, λ = {reg:.3g}, by conjugate gradients"
         self._tell(Step("ridge", choice, top, 0.0, True, self._clock.lap()))
-        self._set_scaling(scaling)
 
         def of(k: int, *without: int, W: Array | None = None) -> tuple[Blocks, HeldOutModel]:
             if W is None:
@@ -479,17 +458,16 @@ class Tacit(MultiLabelEstimator):
         nested_folds = (
             chain([held[k]], (of(j, k) for j in range(self.cv) if j != k)) for k in range(self.cv)
         )
-        self._calibrate_and_rerank(problem, held, nested_folds)
+        beside = self._calibrate_and_rerank(problem, scaling, held, nested_folds)
         whole = _products(problem.blocks, scaling)
-        return LowRank(problem.backend.to_numpy(whole.regress(whole.xy, reg, W)), None)
+        return self._fitted(problem, scaling, whole.regress(whole.xy, reg, W), None, beside, [])
 
     # Each feature by itself: many features and many labels
 
-    def _fit_by_feature(self, problem: Problem) -> LowRank:
+    def _fit_by_feature(self, problem: Problem) -> Fit:
         """Sparse weights, λ and p of (1) in `tacit.methods.tacit.by_feature` chosen on one fold."""
         kind = self._kinds_of_scaling(problem)[0]
         scaling = Scaling.of(kind, problem.blocks, problem.rng)
-        self._set_scaling(scaling)
         parts = [problem.fold(k, self.cv).map(scaling) for k in range(self.cv)]
         tallies = [part.sum(Tally.of) for part in parts]
 
@@ -510,91 +488,118 @@ class Tacit(MultiLabelEstimator):
         self._tell(Step("each feature by itself", choice, top, 0.0, True, self._clock.lap()))
         held = [(part, seen(*chosen, k)) for k, part in enumerate(parts)]
         others = lambda k: ((parts[j], seen(*chosen, j, k)) for j in range(self.cv) if j != k)
-        self._calibrate_and_rerank(
-            problem, held, (chain([held[k]], others(k)) for k in range(self.cv))
-        )
-        return LowRank(reduce(add, tallies).weights(*chosen, problem.dtype), None)
+        nested_folds = (chain([held[k]], others(k)) for k in range(self.cv))
+        beside = self._calibrate_and_rerank(problem, scaling, held, nested_folds)
+        W = reduce(add, tallies).weights(*chosen, problem.dtype)
+        return self._fitted(problem, scaling, W, None, beside, [])
 
     # Of low rank: as many, where X is dense or labels are masked
 
-    def _fit_low_rank(self, problem: Problem) -> LowRank:
+    def _fit_low_rank(self, problem: Problem) -> Fit:
         kind = self._kinds_of_scaling(problem)[0]
         scaling = Scaling.of(kind, problem.blocks, problem.rng)
-        self._set_scaling(scaling)
-        method = LEML(**_LOW_RANK, device=self.device, verbose=self.verbose)
-        method.rank_, method.reg_ = method.rank, method.reg
         judged, *halves = self._judged_and_halves(problem)
         learned = (problem.fold(0, self.cv, inside=False), *reversed(halves))
-        models = (self._leml(method, problem, rows.map(scaling)) for rows in learned)
+        leml = lambda rows: self._leml(problem, rows, scaling, _LOW_RANK, _LOW_RANK_REG)
+        models = (leml(rows)[0] for rows in learned)
         place = problem.backend.asarray
         seen = (HeldOutModel(place(m.W), place(m.H)) for m in models)
         held = [(part.map(scaling), each) for part, each in zip((judged, *halves), seen)]
         top = mean_gain([held[0][0].sum(gain, held[0][1])])
-        choice = f"{kind} features, LEML of rank {method.rank_}"
+        choice = f"{kind} features, LEML of rank {_LOW_RANK}"
         self._tell(Step("low rank", choice, top, 0.0, True, self._clock.lap()))
-        self._calibrate_and_rerank(problem, held, iter([held]))
-        return self._leml(method, problem, problem.blocks.map(scaling))
+        beside = self._calibrate_and_rerank(problem, scaling, held, iter([held]))
+        model, history = leml(problem.blocks)
+        return self._fitted(problem, scaling, model.W, model.H, beside, history)
 
     def _judged_and_halves(self, problem: Problem) -> tuple[Blocks, Blocks, Blocks]:
         """The first fold, and the others in two halves: their models have seen no row of it."""
         cv, some = self.cv, lambda *ends: problem.fold(tuple(range(*ends)), 2 * self.cv)
         return problem.fold(0, cv), some(1, cv), some(cv + 1, 2 * cv)
 
-    def _leml(self, method: LEML, problem: Problem, blocks: Blocks) -> LowRank:
-        """LEML of these rows, in passes of its own: no checkpoint, which would mix two fits."""
-        self.history_ = method.history_ = []
-        steps = lambda start, step, until: descend(
-            method, problem.backend, start, step, None, until
+    def _leml(
+        self, problem: Problem, rows: Blocks, scaling: Scaling, rank: int, reg: float
+    ) -> tuple[LowRank, list[float]]:
+        """LEML of these rows once scaled, in passes of its own and without a checkpoint."""
+        loop = Loop("LEML", _LEML_PASSES, _LEML_TOL, bool(self.verbose))
+        width = scaling.n_features(problem.n_features)
+        own = replace(problem, blocks=rows.map(scaling), n_features=width, loop=loop)
+        fit = Minimiser().solve(own, rank, reg)
+        assert isinstance(fit.model, LowRank)
+        return fit.model, fit.history
+
+    def _fitted(
+        self, problem: Problem, scaling: Scaling, W: Any, H: Any, beside: Beside, history: list
+    ) -> Fit:
+        factors = problem.to_host(W), None if H is None else problem.to_host(H)
+        model = TacitModel(
+            scaling,
+            factors[0],
+            _knots(beside.calibration, problem.dtype),
+            _knots(beside.completion, problem.dtype),
+            beside.exposure,
+            self._report,
+            factors[1],
+            beside.look,
+            None if beside.links is None else problem.to_host(beside.links),
         )
-        return method._fit(replace(problem, blocks=blocks, resumable=False, _descend=steps))
+        return Fit(model, history)
 
     # A second look, and probabilities
 
     def _calibrate_and_rerank(
-        self, problem: Problem, held: HeldOutParts, nested_folds: Iterator[Iterable[Part]]
-    ) -> None:
-        """What follows the weights, from models that have not seen the rows.
+        self,
+        problem: Problem,
+        scaling: Scaling,
+        held: HeldOutParts,
+        nested_folds: Iterator[Iterable[Part]],
+    ) -> Beside:
+        """What stands beside the weights, from models that have not seen the rows.
 
         In each of `nested_folds` the first part of the rows is to judge a second look at, and the
         models of the others have not seen that part either.
         """
         judged, seen = held[0]
-        look = self._look_again(problem, held, nested_folds)
-        probed = held if look is None else [(judged, replace(seen, look=look))]
+        look, held_look = self._look_again(problem, scaling, held, nested_folds)
+        probed = held if look is None else [(judged, replace(seen, look=held_look))]
         sure = problem.kind != "positive-only"
-        told, self.exposure_ = calibrated(*_sampled(probed), known=sure)
-        self.calibration_ = _knots(told, problem.dtype)
-        links = self._link(problem, held)
+        told, exposure = calibrated(*_sampled(probed), known=sure)
+        links = self._link(problem, held, held_look)
+        linked = told
         if links is not None:
             probed = [(blocks, replace(seen, links=links)) for blocks, seen in held]
-            told, _ = calibrated(*_sampled(probed), known=sure)
-        self.completion_ = _knots(told, problem.dtype)
-        self.links_ = None if links is None else _numbers(problem, links)
+            linked, _ = calibrated(*_sampled(probed), known=sure)
         if not sure:
-            self.report_.notes.append(f"about {self.exposure_:.0%} of the true labels were said")
+            self._report.notes.append(f"about {exposure:.0%} of the true labels were said")
+        return Beside(told, linked, exposure, look, links)
 
     def _look_again(
-        self, problem: Problem, held: HeldOutParts, nested_folds: Iterator[Iterable[Part]]
-    ) -> SecondLook | None:
+        self,
+        problem: Problem,
+        scaling: Scaling,
+        held: HeldOutParts,
+        nested_folds: Iterator[Iterable[Part]],
+    ) -> tuple[SecondLook | None, SecondLook | None]:
         """Kept if it ranks the first part of the rows better, having learned from the others.
 
         C, and whether only the presence of features counts, are chosen on one such part; others are
-        asked for until the answer is clear.
+        asked for until the answer is clear. Of two looks the second has not seen the first part.
         """
-        self._set_look(None, problem)
-        most = _listed(problem.n_labels)
-        numbers = problem.blocks.sum(_stored) * self._n_looked_at(problem.n_features - 1)
+        most = listed(problem.n_labels)
+        width = problem.n_features - 1 if scaling.phase is None else len(scaling.phase)
+        numbers = problem.blocks.sum(_stored) * width
         work = most * numbers / max(problem.n_features - 1, 1)
         why_not = "too many entries" if work > _LOOK_WORK else _without_numba()
+        why_not = why_not or ("" if problem.blocks.sum(_n_said) else "no label is said")
         if self.levels < 3 or not self._should_try("second look", why_not):
-            return None
-        listed = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
+            return None, None
+        shortlists = lambda parts: [blocks.sum(_shortlists, seen, most) for blocks, seen in parts]
         before, won = np.empty(0), np.empty((len(_SHARES), 0))
         looks: list[SecondLook] = []
         first = _LOOKED.index(1.0)
-        forms = [False, True] if self.scaling_ in ("none", "unit", "idf") else [False]
+        forms = [False, True] if scaling.kind in ("none", "unit", "idf") else [False]
         for parts in nested_folds:
-            judged, *others = listed(parts)
+            judged, *others = shortlists(parts)
             ways = [
                 lru_cache(1)(partial(_judged, judged, others, problem.n_labels, presence))
                 for presence in forms
@@ -616,157 +621,49 @@ class Tacit(MultiLabelEstimator):
         kept = bool(gained.sum() > 0)
         choice = f"C = {C:g}" + (", presence of features" if forms[0] else "")
         choice += "" if share == 1 else f", {share:.0%} of it"
-        if kept:
-            look = _learned(listed(held), problem.n_labels, forms[0], C)
-            self._set_look(replace(look, share=share), problem)
         was, now = (100 * float(np.mean(gains)) for gains in (before, before + gained))
+        whole = _learned(shortlists(held), problem.n_labels, forms[0], C) if kept else None
         self._tell(Step("second look", choice, now, was, kept, self._clock.lap()))
-        return replace(looks[0], share=share) if kept else None
+        if whole is None:
+            return None, None
+        whole = _in(problem.dtype, replace(whole, share=share))
+        return whole, replace(looks[0], share=share)
 
-    def _link(self, problem: Problem, held: HeldOutParts) -> Array | None:
-        """The links of the largest gain, each part of the rows judged by those of the others."""
+    def _link(self, problem: Problem, held: HeldOutParts, look: SecondLook | None) -> Array | None:
+        """The links of the largest gain, each part of the rows judged by those of the others.
+
+        They take the place of the second look in completions, and are kept if they find more than
+        it does: where there is one, the part that it has not seen decides.
+        """
         low = held[0][1].H is not None
         if not self._should_try("links", "the rank is low" if low else _too_many(problem)):
             return None
         parts = [blocks.sum(_label_gram) for blocks, _ in held]
-        whole = sum(parts)
-        judge = lambda links: mean_gain(
+        whole, judged = sum(parts), held if look is None else held[:1]
+        most = listed(problem.n_labels)
+        judge = lambda links, look=None: mean_gain(
             [
-                blocks.sum(gain_of_completion, replace(seen, links=A))
-                for (blocks, seen), A in zip(held, links)
+                blocks.sum(gain_of_completion, replace(seen, links=A, look=look), most)
+                for (blocks, seen), A in zip(judged, links)
             ]
         )
-        before = judge([None] * len(held))
+        before = judge([None] * len(held), look)
         tried = {reg: judge([ease_links(whole - part, reg) for part in parts]) for reg in _LINKS}
         best = max(tried, key=tried.__getitem__)
         kept = tried[best] > before
         self._tell(Step("links", f"λ = {best:g}", tried[best], before, kept, self._clock.lap()))
         return ease_links(whole, best) if kept else None
 
-    # Prediction
 
-    def _set_scaling(self, scaling: Scaling) -> None:
-        self.scaling_ = scaling.kind
-        self.weight_, self.shift_ = scaling.weight, scaling.shift
-        self.draws_, self.phase_ = scaling.draws, scaling.phase
-        self.directions_ = scaling.directions
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside the weights of a model."""
 
-    def _scaled(self, block: Block) -> Block:
-        parts = self.weight_, self.shift_, self.draws_, self.phase_, self.directions_
-        return Scaling(self.scaling_, *parts)(block)
-
-    def _latent(self, block: Block) -> Array:
-        return self.model_.codes(self._scaled(block))
-
-    def _set_look(self, look: SecondLook | None, problem: Problem) -> None:
-        arrays: list[np.ndarray | None] = [None] * 5
-        if look is not None:
-            Z = look.weights
-            arrays = [
-                Z.data.astype(problem.dtype), Z.indices.astype(np.int32), Z.indptr.astype(np.int64),
-                look.trust.astype(problem.dtype), look.pooled.astype(problem.dtype),
-            ]  # fmt: skip
-        self.look_weights_, self.look_features_, self.look_pointer_ = arrays[:3]
-        self.look_trust_, self.look_pooled_ = arrays[3:]
-        self.look_share_ = 0.0 if look is None else look.share
-        self.look_presence_ = look is not None and look.presence
-
-    @property
-    def _look(self) -> SecondLook | None:
-        if self.look_weights_ is None:
-            return None
-        shape = len(self.classes_), self._n_looked_at(self.n_features_in_)
-        Z = (self.look_weights_, self.look_features_, self.look_pointer_)
-        trust, pooled = np.asarray(self.look_trust_), np.asarray(self.look_pooled_)
-        weights = sp.csr_array(Z, shape=shape)
-        return SecondLook(weights, trust, pooled, self.look_share_, bool(self.look_presence_))
-
-    def _scores(self, block: Block) -> np.ndarray:
-        scores, look = super()._scores(block), self._look
-        if look is None:
-            return scores
-        most = _listed(scores.shape[1])
-        top = block.backend.top_k(block.backend.asarray(scores), None, most, None)
-        return look.rescored(rows_of(self._scaled(block).X), scores, top)
-
-    def _top_k(
-        self, X: Any, k: int, labels: Labels | None, codes: Callable[[Block], Array] | None = None
-    ) -> TopK:
-        look = self._look
-        if look is None or codes is not None:
-            return super()._top_k(X, k, labels, codes)
-        most = _listed(len(self.classes_))
-        found = super()._top_k(X, k + most, labels)  # beyond the shortlist the order stays
-        blocks = self._blocks(X, self._code_width(self.model_.W))
-        rows = sp.vstack([rows_of(self._scaled(block).X) for block in blocks], format="csr")
-        ranked = look.ranked(rows, found, most)
-        return TopK(ranked.indices[:, :k], ranked.scores[:, :k])
-
-    def predict_proba(self, X: Any, *, what: str = "true") -> np.ndarray:
-        """Probabilities of shape (n_samples, n_labels).
-
-        Parameters
-        ----------
-        what : {"true", "said"}, default="true"
-            p, that the label is true; or c p, that it is true and was said.
-        """
-        if what not in ("true", "said"):
-            raise ValueError(f'what must be "true" or "said"; got {what!r}')
-        probability = super().predict_proba(X)
-        return probability if what == "true" else self.exposure_ * probability
-
-    def complete(self, X: Any, Y: Any, k: int = 10, *, fold_in: bool = True) -> Completion:
-        """The entries of Y not said yet that are most likely true.
-
-        Of each row the k best are taken, and all of them are sorted by probability: that of being
-        true though it was not said. Candidates are the entries that were not observed (masked
-        labels) or not said yes (any other labels). With `fold_in` what else was said of the row
-        counts too; without, the features alone decide.
-        """
-        X, labels = self._to_complete(X, Y)
-        fold_in = fold_in and self.links_ is not None
-        found = self._top_k(X, checked_k(k), labels, self._with_links if fold_in else None)
-        return self._unsaid(found, self.completion_ if fold_in else self.calibration_)
-
-    def _with_links(self, block: Block) -> Array:
-        return self._codes(block) + block.backend.spmm(block.Y, block.backend.kept(self.links_))
-
-    def _unsaid(self, found: TopK, knots: np.ndarray) -> Completion:
-        """P(true | unsaid) = (1 - c) p / (1 - c p) for p = P(true)."""
-        row, place = np.nonzero(found.indices >= 0)
-        p, c = Monotone(*knots).probability(found.scores[row, place]), self.exposure_
-        unsaid = np.clip((1 - c) * p / (1 - c * p), 0, 1) if c < 1 else p
-        order = np.argsort(-found.scores[row, place], kind="stable")
-        return Completion(row[order], found.indices[row, place][order], unsaid[order])
-
-    # Saving
-
-    def _saved(self) -> tuple[dict, dict[str, np.ndarray]]:
-        header, arrays = super()._saved()
-        if sp.issparse(self.model_.W):
-            W: Any = arrays.pop("W")
-            arrays |= {"W_values": W.data, "W_labels": W.indices, "W_pointer": W.indptr}
-        return header | {"scaling": self.scaling_, "report": self.report_.as_dict()}, arrays
-
-    def _restore(self, header: dict, arrays: dict[str, np.ndarray]) -> Self:
-        self.scaling_, self.report_ = str(header["scaling"]), Report.from_dict(header["report"])
-        if "W_pointer" in arrays:
-            parts = tuple(arrays[name] for name in ("W_values", "W_labels", "W_pointer"))
-            W = sp.csr_array(parts, shape=(len(parts[2]) - 1, header["n_labels"]))
-            W.check_format(full_check=True)  # SciPy trusts the arrays of a sparse matrix
-            arrays = arrays | {"W": W}
-        super()._restore(header, arrays)
-        if self._look is not None:
-            self._look.weights.check_format(full_check=True)
-        return self
-
-    def _n_weights(self, n_features: int) -> int:
-        r = 0 if self.directions_ is None else self.directions_.shape[1]
-        return 1 + self._n_looked_at(n_features) + r * (r + 1) // 2
-
-    def _n_looked_at(self, n_features: int) -> int:
-        """Features once scaled: a second look sees no products."""
-        return n_features if self.phase_ is None else len(self.phase_)
+    calibration: Monotone
+    completion: Monotone
+    exposure: float
+    look: SecondLook | None
+    links: Array | None
 
 
 class Clock:
@@ -826,11 +723,6 @@ def _judged(
 def _clear(won: np.ndarray) -> bool:
     """Whether what rows won is no chance: twice the standard error away from nothing."""
     return bool(abs(won.mean()) >= 2 * won.std() / len(won) ** 0.5)
-
-
-def _listed(n_labels: int) -> int:
-    """How many labels of a row are in question."""
-    return min(n_labels, max(_SHORTLIST, min(n_labels // 100, _LONG_LIST)))
 
 
 def _too_many(problem: Problem) -> str:
@@ -896,7 +788,7 @@ def _entries(b: Block, seen: HeldOutModel, most: int) -> tuple[_Flat, _Flat]:
         said = part.Y.scipy()[rows].toarray()
         S = b.backend.to_numpy(S[rows]).astype(np.float32)
         if seen.look is not None:
-            top = b.backend.top_k(b.backend.asarray(S), None, _listed(S.shape[1]), None)
+            top = b.backend.top_k(b.backend.asarray(S), None, listed(S.shape[1]), None)
             S = seen.look.rescored(rows_of(part.X)[rows], S, top)
         known = np.isfinite(S)
         parts.append((S[known], said[known]))
@@ -939,6 +831,10 @@ def _stored(b: Block) -> int:
     return b.X.nnz if hasattr(b.X, "nnz") else int(np.prod(b.X.shape))
 
 
+def _n_said(b: Block) -> int:
+    return b.Y.nnz
+
+
 def _known_entries(b: Block) -> tuple[Array, int]:
     """How many entries of each label are known, of how many."""
     return label_counts(replace(b, Y=b.omega)), b.Y.shape[0]
@@ -948,8 +844,12 @@ def _knots(told: Monotone, dtype: np.dtype) -> np.ndarray:
     return np.stack([told.scores, told.rates]).astype(dtype)
 
 
-def _numbers(problem: Problem, array: Array) -> np.ndarray:
-    return np.ascontiguousarray(problem.backend.to_numpy(array), dtype=problem.dtype)
+def _in(dtype: np.dtype, look: SecondLook) -> SecondLook:
+    """The look in the float type that a file keeps."""
+    cast = lambda a: a.astype(dtype)
+    Z = look.weights
+    weights = sp.csr_array((cast(Z.data), Z.indices.astype(np.int32), Z.indptr), shape=Z.shape)
+    return replace(look, weights=weights, trust=cast(look.trust), pooled=cast(look.pooled))
 
 
 def _like(problem: Problem) -> Any:

@@ -69,7 +69,7 @@ from tacit.backends import Array
 from tacit.backends.block import Block, pieces
 from tacit.blocks import Blocks
 from tacit.engines.moments import Moments, turned
-from tacit.methods.tacit.second_look import SecondLook
+from tacit.methods.tacit.second_look import SecondLook, rows_of
 from tacit.metrics.top import contains
 
 __all__ = [
@@ -321,8 +321,11 @@ def gains_of(hit: np.ndarray, ranks: int = RANKS) -> np.ndarray:
     return (hit / np.log2(np.arange(2, hit.shape[1] + 2))).sum(axis=1)
 
 
-def gain_of_completion(b: Block, seen: HeldOutModel) -> tuple[float, int]:
-    """As `gain`, but of the half of what was said that is asked, where the other half is known."""
+def gain_of_completion(b: Block, seen: HeldOutModel, most: int = 0) -> tuple[float, int]:
+    """As `gain`, but of the half of what was said that is asked, where the other half is known.
+
+    A second look, if there is one, reorders the first `most` labels of a row.
+    """
     total, rng, k = 0.0, np.random.default_rng(0), b.backend
     for part, S in scored(b, replace(seen, links=None)):
         said = part.Y.scipy()
@@ -331,7 +334,11 @@ def gain_of_completion(b: Block, seen: HeldOutModel) -> tuple[float, int]:
         left = k.sparse(left, pattern=True)
         if seen.links is not None:
             S = S + k.spmm(left, seen.links)
-        best = k.top_k(S, None, RANKS_COMPLETED, left).indices
+        if seen.look is None:
+            best = k.top_k(S, None, RANKS_COMPLETED, left).indices
+        else:
+            found = k.top_k(S, None, RANKS_COMPLETED + most, left)
+            best = seen.look.ranked(rows_of(part.X), found, most).indices[:, :RANKS_COMPLETED]
         total += float(gains_of(contains(wanted, best), RANKS_COMPLETED).sum())
     return total, b.Y.shape[0]
 

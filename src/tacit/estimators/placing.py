@@ -1,0 +1,138 @@
+"""Placing: from what the user gave to the problem that `_fit` sees, checked and on its backend."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from tacit.backends import Backend, get_backend
+from tacit.backends.block import Placement, place
+from tacit.blocks import Blocks, MemoryBlocks, Rows, StreamedBlocks
+from tacit.blocks.facts import Facts, facts
+from tacit.engines.descend import Checkpoint, Loop
+from tacit.engines.problem import Problem
+from tacit.labels import Kind, as_labels
+
+__all__ = [
+    "are_blocks",
+    "check_kind",
+    "check_room",
+    "check_said",
+    "place_problem",
+    "rows_in_memory",
+]
+
+
+def are_blocks(X: Any) -> bool:
+    """Whether these are rows in blocks, which bring their own labels."""
+    return hasattr(X, "map") and hasattr(X, "batches")
+
+
+def rows_in_memory(name: str, X: Any, Y: Any, kind: Kind, device: str) -> tuple[Blocks, Facts]:
+    """Valid features and labels as blocks; a plain 0/1 matrix is read as labels of this kind."""
+    if Y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None; give the labels of the "
+            "rows of X"
+        )
+    labels = as_labels(Y, kind)
+    if len(labels) != X.shape[0]:
+        raise ValueError(
+            f"X and Y have inconsistent numbers of rows: {X.shape[0]} and {len(labels)}; "
+            "give one row of labels for each row of features"
+        )
+    rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
+    n_blocks = max(1, -(-len(rows) // get_backend(device).block_rows))
+    return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
+
+
+def check_kind(name: str, kinds: tuple[Kind, ...], known: Facts, able: list[str]) -> None:
+    """Refuse labels that the method cannot use; `able` are the names of those that can."""
+    if known.n_labels == 0:
+        raise ValueError(f"{name}: Y has no columns; give at least one label")
+    if known.kind in kinds:
+        return
+    raise ValueError(
+        f"{name} cannot use {known.kind} labels, only {' or '.join(kinds)}; "
+        f"{' and '.join(able)} can, and Y.as_complete() declares whatever was not said to be a no"
+    )
+
+
+def check_said(name: str, known: Facts) -> None:
+    """Refuse labels from which nothing can be learned: silence alone."""
+    if known.kind == "positive-only" and known.n_yes == 0:
+        raise ValueError(
+            f"{name}: Y says yes to no entry, and where silence is not a no there is nothing to "
+            "learn from; give rows that have labels"
+        )
+
+
+def place_problem(
+    estimator: Any,
+    blocks: Blocks,
+    known: Facts,
+    placement: Placement,
+    *,
+    checkpoint: Checkpoint | None = None,
+    side: dict[str, np.ndarray] | None = None,
+) -> Problem:
+    """The rows on their backend, with the loop that the parameters ask for."""
+    params = estimator.get_params(deep=False)
+    loop = Loop(
+        type(estimator).__name__,
+        params.get("max_iter"),
+        params.get("tol", 0.0),
+        bool(estimator.verbose),
+        checkpoint,
+    )
+    return Problem(
+        blocks=blocks.map(place, placement),
+        kind=known.kind,
+        n_samples=known.n_samples,
+        n_features=known.n_features + placement.fit_intercept,
+        n_labels=known.n_labels,
+        backend=placement.backend,
+        rng=check_random_state(estimator.random_state),
+        dtype=np.dtype(known.dtype),
+        loop=loop,
+        side=side or {},
+        rows=blocks,
+        placement=placement,
+        seed=estimator.random_state,
+    )
+
+
+def check_room(
+    estimator: Any, blocks: Blocks, known: Facts, backend: Backend, numbers: float
+) -> None:
+    """Plan the memory of the device, say so where `verbose`, and refuse what will not fit.
+
+    `numbers` is how many a fit holds at most beside the data.
+    """
+    room = backend.room()
+    if room is None:
+        return
+    held = known.n_blocks if isinstance(blocks, StreamedBlocks) else 1  # one of them at a time
+    size = np.dtype(known.dtype).itemsize
+    data = known.n_entries * (16 + 4 * size) / held  # with its transpose, both dealt out
+    work, name = numbers * size, type(estimator).__name__
+    told = (
+        f"a fit needs about {_gib(data + work)} on {estimator.device} ({_gib(data)} for the data, "
+        f"{_gib(work)} for factors and work), and {_gib(room)} are free"
+    )
+    if data + work > room:
+        raise MemoryError(
+            f'{name}: {told}; give a smaller rank, device="cpu", or '
+            "tacit.blocks.StreamedBlocks.from_rows(Rows(X, labels), n_blocks) in place of X, "
+            "which go there one at a time"
+        )
+    if estimator.verbose:
+        print(f"{name}: {told}", file=sys.stderr)
+
+
+def _gib(n_bytes: float) -> str:
+    return f"{n_bytes / 2**30:.1f} GiB"

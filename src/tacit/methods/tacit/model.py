@@ -1,0 +1,266 @@
+"""What Tacit leaves behind: scaled features, weights, a second look, and maps to probabilities.
+
+The scores of a row are those of its scaled features; the second look then reorders the labels that
+are in question in it. `completion` adds the links of what else was said of the row, where they find
+more than the second look does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.backends import Array
+from tacit.backends.block import Block
+from tacit.basics.params import a_bool, a_float
+from tacit.features.scaling import KINDS, Scaling
+from tacit.labels import TopK
+from tacit.methods.tacit.calibration import Monotone
+from tacit.methods.tacit.report import Report
+from tacit.methods.tacit.second_look import SecondLook, rows_of
+from tacit.models.model import Model, check_shape, said
+
+__all__ = ["TacitModel", "listed"]
+
+_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a hundredth of all
+_share, _ = a_float(above=0, at_most=1)
+_is_bool, _ = a_bool()
+
+
+@dataclass(frozen=True, eq=False)
+class TacitModel(Model):
+    """Weights of scaled features, and what was kept beside them.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        How features are scaled.
+    W, H : ndarray or csr_array, ndarray or None
+        The weights, of low rank where there is an H.
+    calibration, completion : ndarray of shape (2, n_knots)
+        The maps from scores to P(true): of the model, and of its completions with links.
+    exposure : float
+        The share of true labels that were said.
+    look : SecondLook or None
+        What reorders the shortlist of a row.
+    links : ndarray of shape (n_labels, n_labels) or None
+        How the labels that were said of a row predict each other label.
+    report : Report
+        What was tried and kept.
+    """
+
+    scaling: Scaling
+    W: Any
+    calibration: np.ndarray
+    completion_map: np.ndarray
+    exposure: float
+    report: Report
+    H: Any = None
+    look: SecondLook | None = None
+    links: np.ndarray | None = None
+
+    @property
+    def folds_in(self) -> bool:  # type: ignore[override]
+        return self.links is not None
+
+    @property
+    def n_labels(self) -> int:
+        return self.W.shape[1] if self.H is None else len(self.H)
+
+    @property
+    def n_codes(self) -> int:
+        return self.W.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.W.dtype
+
+    @property
+    def completion_width(self) -> int:
+        return self.width if self.links is None else self.n_labels
+
+    @property
+    def said_rates(self) -> np.ndarray:
+        return np.full(self.n_labels, self.exposure)
+
+    def codes(self, block: Block) -> Array:
+        """The scaled features times W."""
+        place = block.backend.sparse if sp.issparse(self.W) else block.backend.kept
+        return self.scaling(block).project(place(self.W))
+
+    def factors(self, block: Block) -> tuple[Array, Array | None]:
+        """Those of the first scores, before the second look."""
+        return self.codes(block), None if self.H is None else block.backend.kept(self.H)
+
+    def scores(self, block: Block) -> np.ndarray:
+        scores = super().scores(block)
+        if self.look is None:
+            return scores
+        top = block.backend.top_k(block.backend.asarray(scores), None, listed(self.n_labels), None)
+        return self.look.rescored(rows_of(self.scaling(block).X), scores, top)
+
+    def top_k(self, block: Block, k: int) -> TopK:
+        return self._reranked(block, k, None)
+
+    def completion(self, block: Block, k: int, fold_in: bool) -> TopK:
+        if not fold_in or self.links is None:
+            return self._reranked(block, k, said(block))
+        U, H = self.factors(block)
+        scores = U if H is None else U @ H.T
+        scores = scores + block.backend.spmm(block.Y, block.backend.kept(self.links))
+        return block.backend.top_k(scores, None, k, said(block))
+
+    def _reranked(self, block: Block, k: int, skip: Any) -> TopK:
+        """The best by the first scores, the shortlist in the order of the second look."""
+        U, H = self.factors(block)
+        if self.look is None:
+            return block.backend.top_k(U, H, k, skip)
+        most = listed(self.n_labels)
+        found = block.backend.top_k(U, H, k + most, skip)  # beyond the shortlist the order stays
+        ranked = self.look.ranked(rows_of(self.scaling(block).X), found, most)
+        return TopK(ranked.indices[:, :k], ranked.scores[:, :k])
+
+    def probability(self, scores: Any) -> Any:
+        return Monotone(*self.calibration).probability(scores)
+
+    def unsaid_probability(self, scores: np.ndarray, fold_in: bool) -> np.ndarray:
+        """P(true | unsaid) = (1 - c) p / (1 - c p) for p = P(true)."""
+        linked = fold_in and self.links is not None
+        knots = self.completion_map if linked else self.calibration
+        p, c = Monotone(*knots).probability(scores), self.exposure
+        return np.clip((1 - c) * p / (1 - c * p), 0, 1) if c < 1 else p
+
+    # Files
+
+    def numbers(self) -> dict[str, Any]:
+        look = None if self.look is None else [self.look.share, bool(self.look.presence)]
+        return {
+            "scaling": self.scaling.kind,
+            "exposure": self.exposure,
+            "look": look,
+            "report": self.report.as_dict(),
+        }
+
+    def arrays(self) -> dict[str, np.ndarray | None]:
+        s, look, W = self.scaling, self.look, self.W
+        arrays = {
+            "calibration": self.calibration,
+            "completion": self.completion_map,
+            "links": self.links,
+            "H": self.H,
+            "weight": s.weight,
+            "shift": s.shift,
+            "draws": s.draws,
+            "phase": s.phase,
+            "directions": s.directions,
+        }
+        if sp.issparse(W):
+            arrays |= {"W_values": W.data, "W_labels": W.indices, "W_pointer": W.indptr}
+        else:
+            arrays["W"] = W
+        if look is not None:
+            Z = look.weights
+            arrays |= {
+                "look_weights": Z.data.astype(self.dtype),
+                "look_features": Z.indices.astype(np.int32),
+                "look_pointer": Z.indptr.astype(np.int64),
+                "look_trust": look.trust.astype(self.dtype),
+                "look_pooled": look.pooled.astype(self.dtype),
+            }
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, n_weights: int, n_labels: int, numbers: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Self:
+        exposure = numbers["exposure"]
+        if not _share(exposure):
+            raise ValueError(f"its exposure is {exposure!r}")
+        scaling = _scaling(str(numbers["scaling"]), n_weights - 1, arrays)
+        n_scaled, H = scaling.n_features(n_weights), arrays.get("H")
+        if "W_pointer" in arrays:
+            W = _sparse("W_values", "W_labels", "W_pointer", (n_scaled, n_labels), arrays)
+        else:
+            W = check_shape("W", arrays.get("W"), n_scaled, n_labels if H is None else None)
+        if H is not None:
+            check_shape("H", H, n_labels, W.shape[1])
+        links = arrays.get("links")
+        if links is not None:
+            check_shape("links", links, n_labels, n_labels)
+        look = None
+        if numbers["look"] is not None:
+            n_seen = n_weights - 1 if scaling.phase is None else len(scaling.phase)
+            look = _look(numbers["look"], n_seen, n_labels, arrays)
+        return cls(
+            scaling,
+            W,
+            _knots("calibration", arrays),
+            _knots("completion", arrays),
+            float(exposure),
+            Report.from_dict(numbers["report"]),
+            H,
+            look,
+            links,
+        )
+
+
+def listed(n_labels: int) -> int:
+    """How many labels of a row are in question."""
+    return min(n_labels, max(_SHORTLIST, min(n_labels // 100, _LONG_LIST)))
+
+
+def _knots(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    return check_shape(name, arrays.get(name), 2, None)
+
+
+def _scaling(kind: str, d: int, arrays: dict[str, np.ndarray]) -> Scaling:
+    """The scaling of d features."""
+    if kind not in KINDS:
+        raise ValueError(f"its scaling is {kind!r}")
+    found: dict[str, np.ndarray] = {}
+    if kind in ("idf", "standard", "fourier"):
+        found["weight"] = check_shape("weight", arrays.get("weight"), d)
+    if kind in ("standard", "fourier"):
+        found["shift"] = check_shape("shift", arrays.get("shift"), d)
+    if kind == "fourier":
+        found["phase"] = check_shape("phase", arrays.get("phase"), None)
+        found["draws"] = check_shape("draws", arrays.get("draws"), d, len(found["phase"]))
+    scaling = Scaling(kind, **found)
+    if "directions" not in arrays:
+        return scaling
+    n = scaling.n_features(d + 1)
+    directions = check_shape("directions", arrays["directions"], n, None)
+    return Scaling(kind, **found, directions=directions)
+
+
+def _look(told: Any, n_features: int, n_labels: int, arrays: dict[str, np.ndarray]) -> SecondLook:
+    share, presence = told
+    if not _share(share) or not _is_bool(presence):
+        raise ValueError(f"its second look is {told!r}")
+    names = "look_weights", "look_features", "look_pointer"
+    return SecondLook(
+        _sparse(*names, (n_labels, n_features), arrays),
+        check_shape("look_trust", arrays.get("look_trust"), 2, n_labels),
+        check_shape("look_pooled", arrays.get("look_pooled"), 2),
+        float(share),
+        presence,
+    )
+
+
+def _sparse(
+    values: str, indices: str, pointer: str, shape: tuple[int, int], arrays: dict[str, np.ndarray]
+) -> sp.csr_array:
+    """A sparse matrix; SciPy trusts its arrays, and so they are checked."""
+    own = (
+        check_shape(values, arrays.get(values), None) if arrays[values].size else arrays[values],
+        arrays[indices],
+        check_shape(pointer, arrays.get(pointer), shape[0] + 1, integers=True),
+    )
+    if own[0].ndim != 1 or own[0].dtype.kind != "f" or own[1].dtype.kind != "i":
+        raise ValueError(f"its {values} and {indices} are of {own[0].dtype} and {own[1].dtype}")
+    found = sp.csr_array(own, shape=shape)
+    found.check_format(full_check=True)
+    return found
