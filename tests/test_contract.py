@@ -8,12 +8,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tacit import LEML, MPU, SEM, FaIE, GenEML, Tacit
 from tacit.baselines import (
+    EASE,
     M3L,
     NNML,
     WELL,
     BinaryRelevance,
     Elkan08,
     LabelSpaceReduction,
+    Neighbours,
     Popularity,
     Ridge,
 )
@@ -53,6 +55,8 @@ TIGHT = [
     M3L(tol=1e-12, max_iter=5000, random_state=0),
     WELL(n_neighbors=4, tol=1e-13),
     Popularity(),
+    Neighbours(4),
+    EASE(reg=3.0),
     Ridge(reg=0.3),
     Tacit(cv=3, scaling="unit"),
 ]
@@ -161,6 +165,14 @@ class PopularityOnDigits(OnDigits, Popularity):
     pass
 
 
+class NeighboursOnDigits(OnDigits, Neighbours):
+    pass
+
+
+class EASEOnDigits(OnDigits, EASE):
+    pass
+
+
 class TacitOnDigits(OnDigits, Tacit):
     pass
 
@@ -195,6 +207,8 @@ def expected_failures(estimator):
         M3LOnDigits(max_iter=5),
         WELLOnDigits(),
         PopularityOnDigits(),
+        NeighboursOnDigits(),
+        EASEOnDigits(),
         TacitOnDigits(cv=2, scaling="unit"),
     ],
     expected_failed_checks=expected_failures,

@@ -26,7 +26,7 @@ BAD = {
     "fit no_such_set": "there is no data set 'no_such_set'",
     "fit matrices --text about": "matrices is not a table, so it has no column 'about'",
     "fit notes.doc": "cannot tell the format of notes.doc",
-    "fit rows.csv --text about --method lmel": "--method must be one of binaryrelevance, elkan08",
+    "fit rows.csv --text about --method lmel": "--method must be one of binaryrelevance, ease, elkan08",
     "fit rows.csv --text about --method ridge --rank 3": "--rank is not for --method ridge",
     "fit no.csv --rank 50": "--rank is not for --method tacit, which has none; leave it out, or",
     "fit no.csv --rank 5": "give another --method: faie, geneml, labelspacereduction, leml, nnml",

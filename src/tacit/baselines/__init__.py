@@ -1,6 +1,8 @@
 from tacit.baselines.binary_relevance import BinaryRelevance as BinaryRelevance
+from tacit.baselines.ease import EASE as EASE
 from tacit.baselines.elkan08 import Elkan08 as Elkan08
 from tacit.baselines.m3l import M3L as M3L
+from tacit.baselines.neighbours import Neighbours as Neighbours
 from tacit.baselines.nnml import NNML as NNML
 from tacit.baselines.popularity import Popularity as Popularity
 from tacit.baselines.ridge import Ridge as Ridge
