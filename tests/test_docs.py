@@ -17,6 +17,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 LINKING = [*PAGES, ROOT / "bench" / "README.md"]
 FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ tacit (.*)\n((?:[^$].*\n)*)", re.MULTILINE)
+FIGURE = re.compile(r"\d+\.\d+")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
 
 
@@ -58,7 +59,28 @@ def test_every_block_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_pat
                 exec(compile("\n" * line + source, page, "exec"), namespace)
             after, _, wanted, _ = blocks[i + 1] if i + 1 < len(blocks) else ("", "", "", 0)
             if after == "output":
-                assert printed.getvalue() == wanted
+                assert _rounded(printed.getvalue(), wanted) == wanted
+
+
+def _rounded(printed, shown):
+    """What was printed, with the figures shown where they differ by one in the last place.
+
+    Processors and libraries round sums differently, and the third digit shows it now and then.
+    """
+    ours, theirs = FIGURE.findall(printed), iter(FIGURE.findall(shown))
+    if len(ours) != len(FIGURE.findall(shown)):
+        return printed
+    near = lambda a, b: (
+        len(a) == len(b) and abs(float(a) - float(b)) < 1.5 * 0.1 ** len(b.split(".")[1])
+    )
+    return FIGURE.sub(lambda m: b if near(m[0], b := next(theirs)) else m[0], printed)
+
+
+@pytest.mark.parametrize(
+    ("printed", "alike"), [("p 0.117, 3", True), ("p 0.119, 3", False), ("p 0.117, 4", False)]
+)
+def test_figures_of_a_page_may_differ_by_one_in_the_last_place_and_by_no_more(printed, alike):
+    assert (_rounded(printed, "p 0.116, 3") == "p 0.116, 3") == alike
 
 
 def _run_commands(console):
@@ -67,7 +89,7 @@ def _run_commands(console):
     for command, shown in commands:
         done = CliRunner().invoke(app, shlex.split(command))
         assert done.exit_code == 0, done.output
-        assert done.stdout == shown
+        assert _rounded(done.stdout, shown) == shown
 
 
 @pytest.mark.parametrize("page", LINKING, ids=_name)

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
-import tacit.baselines.neighbours as neighbours
+import tacit.models.nearest_rows as neighbours
 from tacit import Labels, load
 from tacit.baselines import Neighbours
 from tacit.baselines.neighbours import NearestRows

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from tacit.engines.logistic import regressions
 from tacit.labels import TopK
-from tacit.methods.tacit.second_look import OffListEntries, SecondLook, Shortlists
+from tacit.methods.tacit.second_look import SecondLook
+from tacit.methods.tacit.shortlists import OffListEntries, Shortlists
 
 
 def shortlists(n=80, d=6, n_labels=5, m=3, seed=0):
@@ -54,20 +55,9 @@ def test_rows_that_say_nothing_and_labels_that_are_not_known_teach_nothing():
     nobody = TopK(np.full_like(rows.top.indices, -1), np.full_like(rows.top.scores, -np.inf))
     unknown = replace(rows, top=nobody, said=np.ones_like(rows.said), says_something=something)
     for more in (silent, unknown):
-        a, b = SecondLook.fit(rows, 5, 1.0), SecondLook.fit(rows + more, 5, 1.0)
+        a, b = SecondLook.fit(rows, 5, 1.0), SecondLook.fit(Shortlists.of([rows, more]), 5, 1.0)
         assert_array_equal(a.weights.toarray(), b.weights.toarray())
         assert_array_equal(a.trust, b.trust)
-
-
-def test_with_presence_all_that_counts_is_which_features_a_row_has():
-    rows = shortlists()
-    there = np.sign(rows.X.toarray())
-    n = np.abs(there).sum(axis=1, keepdims=True)
-    there = sp.csr_array(there / np.maximum(n, 1) ** 0.25)
-    wanted = SecondLook.fit(replace(rows, X=there), 5, 2.0)
-    got = SecondLook.fit(rows, 5, 2.0, presence=True)
-    assert_allclose(got.weights.toarray(), wanted.weights.toarray(), atol=1e-8)
-    assert_allclose(got.logits(rows.X, rows.top), wanted.logits(there, rows.top), atol=1e-8)
 
 
 def test_a_label_of_which_nothing_is_known_is_like_all_others():
@@ -112,7 +102,7 @@ def test_an_entry_beyond_the_shortlist_teaches_as_so_many_on_it():
     assert_array_equal(look.pooled, SecondLook.fit(few, 5, 2.0).pooled)
     # Nor does it matter which rows stand before it.
     silent = replace(few, says_something=np.full(80, False), beyond=beyond)
-    again = SecondLook.fit(silent + replace(few, beyond=beyond), 5, 2.0)
+    again = SecondLook.fit(Shortlists.of([silent, replace(few, beyond=beyond)]), 5, 2.0)
     assert_array_equal(again.weights.toarray(), look.weights.toarray())
     for each in range(4):
         r, place = np.nonzero(rows.top.indices == each)
@@ -161,30 +151,6 @@ def test_a_label_always_or_never_said_on_shortlists_is_likely_or_unlikely(yes):
     assert (logit > 0).mean() > 0.8 if yes else (logit < 0).mean() > 0.8
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
-def test_new_scores_are_on_one_scale_and_keep_the_order_beyond_the_shortlist(share):
-    rows = shortlists()
-    rng = np.random.default_rng(1)
-    first = rng.uniform(-0.2, 0.8, (80, 5))  # some below the least score that has a logarithm
-    order = np.argsort(-first, axis=1)
-    top = TopK(order, np.take_along_axis(first, order, axis=1))
-    look = replace(SecondLook.fit(rows, 5, 1.0), share=share)
-    ranked = look.ranked(rows.X, top, 3)
-    short = TopK(top.indices[:, :3], top.scores[:, :3])
-    scores = look.rescored(rows.X, first, short)
-    assert_allclose(np.take_along_axis(scores, ranked.indices, axis=1), ranked.scores)
-    assert (np.diff(ranked.scores, axis=1) <= 0).all()
-    beyond = np.take_along_axis(scores, top.indices[:, 3:], axis=1)
-    assert (np.diff(beyond, axis=1) < 0).all()
-    # Whatever the row, the same first score beyond its shortlist is the same new one.
-    s = top.scores[:, 3:].ravel()
-    logs = np.where(s > 1e-3, np.log(np.maximum(s, 1e-3)), np.log(1e-3) + (s - 1e-3) / 1e-3)
-    a, b = look.pooled
-    assert_allclose(beyond.ravel(), share * (a * logs + b) + (1 - share) * logs)
-    if share == 0:
-        assert_array_equal(ranked.indices, top.indices)
-
-
 def test_beyond_shortlists_counts_the_regression_of_all_labels_on_the_first_score_alone():
     rows = shortlists()
     top = TopK(rows.top.indices.copy(), rows.top.scores)
@@ -194,26 +160,6 @@ def test_beyond_shortlists_counts_the_regression_of_all_labels_on_the_first_scor
     s = np.log(top.scores[row, place])[:, None]
     a, b = regression(s, 0.0, rows.said[row, place], C=1.0)
     assert_allclose(look.pooled, [max(a, 0.01), b], atol=0.02)
-
-
-def test_a_row_with_fewer_labels_than_asked_for_ends_in_none():
-    rows = shortlists()
-    top = TopK(np.array([[2, 0, -1, -1]]), np.array([[0.5, 0.2, -np.inf, -np.inf]]))
-    ranked = SecondLook.fit(rows, 5, 1.0).ranked(rows.X[[0]], top, 3)
-    assert sorted(ranked.indices[0, :2]) == [0, 2]
-    assert_array_equal(ranked.indices[0, 2:], [-1, -1])
-    assert_array_equal(ranked.scores[0, 2:], [-np.inf, -np.inf])
-
-
-def test_what_was_said_follows_the_labels_into_their_new_order():
-    rows = shortlists()
-    look = SecondLook.fit(rows, 5, 10.0)
-    shares = (1.0, 0.3, 0.0)
-    for share, said in zip(shares, rows.reordered(look, shares), strict=True):
-        ranked = replace(look, share=share).ranked(rows.X, rows.top, 3).indices
-        for i in range(80):
-            known = dict(zip(rows.top.indices[i], rows.said[i]))
-            assert_array_equal(said[i], [known[label] for label in ranked[i]])
 
 
 @pytest.mark.parametrize("C", [0.1, 3.0])

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from tacit.baselines import NNML, BinaryRelevance, Elkan08, LabelSpaceReduction, Popularity, Ridge
+from tacit.baselines import (
+    EASE,
+    NNML,
+    BinaryRelevance,
+    Elkan08,
+    LabelSpaceReduction,
+    Neighbours,
+    Popularity,
+    Ridge,
+)
 from tacit.labels import Labels
 from tacit.methods import LEML, MPU, SEM, FaIE, GenEML, Tacit
 from tacit_bench.board import Skip
@@ -64,6 +73,9 @@ def _grid(**choices: Any) -> tuple[dict[str, Any], ...]:
 CONTENDERS = {
     "Tacit": Contender(Tacit),  # chooses its settings itself, on the rows it is given
     "Popularity": Contender(Popularity),
+    "Neighbours": Contender(Neighbours, _grid(n_neighbors=(10, 20, 50, 100))),
+    # Rows that are held out have no labels to go by, so that all λ are equal: the first is taken.
+    "EASE": Contender(EASE, _grid(reg=(100.0, 10.0, 30.0, 300.0))),
     "Ridge": Contender(Ridge, _grid(reg=(0.3, 1.0, 3.0, 10.0))),
     "BR, logistic": Contender(
         BinaryRelevance, _grid(loss="logistic", reg=(0.1, 0.3, 1.0, 3.0)), most_entries=3e8

@@ -33,6 +33,7 @@ from tacit import labels
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.basics.params import a_float
+from tacit.engines.ease import ease
 from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.models.model import Model, check_shape
 
@@ -149,18 +150,10 @@ class EASE(MultiLabelEstimator):
         n_labels = problem.n_labels
         labels.check_dense((n_labels, n_labels), "EASE's links between labels", "LEML")
         YtY = problem.blocks.sum(_label_gram)
-        B, shares = _links(YtY, self.reg), np.diagonal(YtY) / problem.n_samples
+        B, shares = ease(YtY, self.reg), np.diagonal(YtY) / problem.n_samples
         return Fit(LabelLinks(problem.to_host(B), problem.to_host(shares)))
 
 
 def _label_gram(b: Block) -> Array:
     """YᵀY: whole numbers, so that no cut into blocks changes it."""
     return b.backend.cross(b.Y, b.Y)
-
-
-def _links(YtY: np.ndarray, reg: float) -> np.ndarray:
-    """(2)."""
-    P = np.linalg.inv(YtY + reg * np.eye(len(YtY)))
-    B = -P / np.diagonal(P)
-    np.fill_diagonal(B, 0.0)
-    return B

@@ -21,65 +21,16 @@ text classification: revisiting neural networks. ECML PKDD 2014.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from tacit.backends import Array
-from tacit.backends.block import Block, label_counts
-from tacit.basics.numerics import sigmoid
 from tacit.basics.params import a_float, an_int
-from tacit.engines.descend import State
 from tacit.engines.network import Network
 from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
-from tacit.models.model import Model, check_shape
+from tacit.models.hidden_layer import HiddenLayer
 
 __all__ = ["NNML"]
-
-
-@dataclass(frozen=True, eq=False)
-class HiddenLayer(Model):
-    """Scores max(0, XW) Vᵀ + 1bᵀ, with H = [V, b]."""
-
-    W: np.ndarray
-    H: np.ndarray
-
-    @property
-    def n_labels(self) -> int:
-        return len(self.H)
-
-    @property
-    def n_codes(self) -> int:
-        return self.W.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.W.dtype
-
-    def codes(self, block: Block) -> Array:
-        A = block.project(block.backend.kept(self.W))
-        return array_namespace(A).clip(A, min=0.0)
-
-    def factors(self, block: Block) -> tuple[Array, Array]:
-        U = self.codes(block)
-        xp = array_namespace(U)
-        one = xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)
-        return xp.concat([U, one], axis=1), block.backend.kept(self.H)
-
-    def probability(self, scores: Array) -> Array:
-        return sigmoid(scores)
-
-    def arrays(self) -> dict[str, np.ndarray | None]:
-        return {"W": self.W, "H": self.H}
-
-    @classmethod
-    def from_arrays(
-        cls, n_weights: int, n_labels: int, numbers: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> Self:
-        W = check_shape("W", arrays.get("W"), n_weights, None)
-        return cls(W, check_shape("H", arrays.get("H"), n_labels, W.shape[1] + 1))
 
 
 class NNML(MultiLabelEstimator):
@@ -186,30 +137,6 @@ class NNML(MultiLabelEstimator):
 
     def _fit(self, problem: Problem) -> Fit:
         network = Network("relu", "logistic", float(self.rate), dropout=float(self.dropout))
-        yes, known = problem.blocks.sum(_counts)
-        seed = int(problem.rng.randint(2**31))
-        every_label = np.empty(0)  # none is drawn, so none needs a frequency
-
-        def start() -> State:
-            state = network.start(problem, self.rank, yes, known)
-            return state | {"epochs": array_namespace(yes).zeros_like(state["b"][:1])}
-
-        def step(state: State) -> tuple[State, float]:
-            turn = seed + int(state["epochs"][0])
-            batches = problem.batches(self.batch_size, turn)
-            new, _ = network.epoch(state, batches, every_label, turn)
-            # The loss that `epoch` gives has silent units: noise, which would end a fit by chance.
-            J = float(problem.blocks.sum(network.value, new))
-            return new | {"epochs": state["epochs"] + 1}, J
-
-        state, history = problem.descend(start, step)
+        state, history = network.fitted(problem, self.rank, self.batch_size)
         W, V, b = (problem.to_host(state[name]) for name in ("W", "V", "b"))
         return Fit(HiddenLayer(W, np.hstack([V, b[:, None]])), history)
-
-
-def _counts(b: Block) -> tuple[Array, Array]:
-    """How often each label was said yes, and how often it was said at all."""
-    yes = label_counts(b)
-    ones = array_namespace(yes).ones((b.Y.shape[0], 1), dtype=yes.dtype, device=yes.device)
-    n_rows = array_namespace(yes).full_like(yes, b.Y.shape[0])
-    return yes, n_rows if b.omega is None else b.backend.spmm_t(b.omega, ones)[:, 0]

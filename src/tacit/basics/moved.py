@@ -27,7 +27,7 @@ MOVED = {
     "tacit.bench.peers": "tacit_bench.boards.peers",
     "tacit.bench.real": "tacit_bench.boards.real",
     "tacit.bench.scale": "tacit_bench.boards.scale",
-    "tacit.by_feature": "tacit.methods.tacit.by_feature",
+    "tacit.by_feature": "tacit.methods.tacit.first.by_feature",
     "tacit.calibration": "tacit.methods.tacit.calibration",
     "tacit.charts": "tacit.html.charts",
     "tacit.codecs.training": "tacit.codecs.codec_data",

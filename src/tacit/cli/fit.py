@@ -43,7 +43,7 @@ def fit(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="About how long tacit may choose, such as 60s or 5min.", show_default="no limit"
+            help="How long a fit of tacit may take, such as 60s or 5min.", show_default="what pays"
         ),
     ] = None,
     rank: Annotated[

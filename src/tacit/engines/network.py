@@ -34,7 +34,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array, Sparse
-from tacit.backends.block import Block, pieces
+from tacit.backends.block import Block, label_counts, pieces
 from tacit.basics.numerics import sigmoid
 from tacit.engines.descend import State
 from tacit.engines.problem import Problem
@@ -81,6 +81,28 @@ class Network:
         theta = {"W": W, "V": V, "b": xp.astype(b, W.dtype)}
         squares = {f"{name}²": xp.zeros_like(value) for name, value in theta.items()}
         return theta | squares
+
+    def fitted(self, problem: Problem, rank: int, batch_size: int) -> tuple[State, list[float]]:
+        """Passes over all rows and labels in mini-batches, as many as the loop of the problem asks.
+
+        The history has the loss without dropout after each pass.
+        """
+        yes, known = problem.blocks.sum(_counts)
+        seed = int(problem.rng.randint(2**31))
+        every_label = np.empty(0)  # none is drawn, so none needs a frequency
+
+        def start() -> State:
+            state = self.start(problem, rank, yes, known)
+            return state | {"epochs": array_namespace(yes).zeros_like(state["b"][:1])}
+
+        def step(state: State) -> tuple[State, float]:
+            turn = seed + int(state["epochs"][0])
+            new, _ = self.epoch(state, problem.batches(batch_size, turn), every_label, turn)
+            # The loss that `epoch` gives has silent units: noise, which would end a fit by chance.
+            J = float(problem.blocks.sum(self.value, new))
+            return new | {"epochs": state["epochs"] + 1}, J
+
+        return problem.descend(start, step)
 
     def epoch(
         self, state: State, batches: Iterable[Block], frequency: np.ndarray, seed: int
@@ -255,3 +277,11 @@ def _those(S: Sparse, inside: Array) -> tuple[Sparse, Array]:
     kept = inside[S.indices]
     before = xp.cumulative_sum(xp.astype(kept, xp.int64), include_initial=True)
     return Sparse(S.shape, before[S.indptr], S.indices[kept], None, S.backend), kept
+
+
+def _counts(b: Block) -> tuple[Array, Array]:
+    """How often each label was said yes, and how often it was said at all."""
+    yes = label_counts(b)
+    ones = array_namespace(yes).ones((b.Y.shape[0], 1), dtype=yes.dtype, device=yes.device)
+    n_rows = array_namespace(yes).full_like(yes, b.Y.shape[0])
+    return yes, n_rows if b.omega is None else b.backend.spmm_t(b.omega, ones)[:, 0]

@@ -108,6 +108,12 @@ class Scaling:
         phase = rng.uniform(0, 2 * np.pi, size=n_components).astype(distances.dtype)
         return replace(standard, kind=kind, draws=draws, phase=phase)
 
+    def without_waves(self) -> Scaling:
+        """The same without random features: for models that bring their own bends."""
+        if self.kind != "fourier":
+            return self
+        return replace(self, kind="standard", draws=None, phase=None)
+
     def with_products(self, blocks: Blocks, r: int, rng: np.random.RandomState) -> Scaling:
         """The same and (6), Q the r directions along which these rows, once scaled, go furthest."""
         rows, like = blocks.map(self), blocks.sum(_row).value

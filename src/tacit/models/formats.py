@@ -26,7 +26,10 @@ def _from_1(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Contents:
     arrays = {array.removesuffix("_"): value for array, value in arrays.items()}
     kept = ("rank_", "reg_", "unsaid_weight_", "threshold_")
     chosen = {key: learned[key] for key in kept if key in learned}
+    if name == "Tacit":  # whose levels are no longer a parameter
+        params = {key: value for key, value in params.items() if key != "levels"}
     return header | {
+        "params": params,
         "labels": None,
         "chosen": chosen,
         "model": _MODELS[name](header, params, learned, arrays) if name in _MODELS else _LINEAR,

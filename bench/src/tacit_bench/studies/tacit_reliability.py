@@ -1,8 +1,8 @@
 """Whether what `Tacit` says is as likely as it says: the five best labels of each test row.
 
-Probabilities stand beside the scores they are made of, clipped to 0 and 1; those of a second look
-are no shares, so scores are those of the levels before it. Labels are hidden as on the board
-`tacit bench missing`, and test labels are complete. The calibration error is in %.
+P(true) stands beside P(said), what one would tell who takes silence for a no: they differ by the
+share of true labels that was said. Labels are hidden as on the board `tacit bench missing`, and
+test labels are complete. The calibration error is in %.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tacit_bench.work import percent, prepared
 __all__ = ["STUDY"]
 
 ERROR, POINTS = "calibration error", "told, true, entries"
-COLOURS = {"scores, clipped": "#b0622f", "probabilities": "#2f6fb0"}
+COLOURS = {"P(said)": "#b0622f", "P(true)": "#2f6fb0"}
 
 
 def cells() -> list[Cell]:
@@ -36,10 +36,10 @@ def cells() -> list[Cell]:
 def measure(cell: Cell, device: str = "cpu") -> dict[str, Any]:
     """The calibration error, and the points of a reliability diagram that have entries."""
     work = prepared(cell | {"mechanism": "positives", "seed": 0})
-    scores = cell["what"] == "scores, clipped"
-    model = Tacit(levels=2 if scores else 3, device=device, random_state=0)
-    top = model.fit(work.X, work.said).top_k(work.X_test, 5, probability=not scores)
-    top = TopK(top.indices, np.clip(top.scores, 0, 1))
+    model = Tacit(device=device, random_state=0).fit(work.X, work.said)
+    top = model.top_k(work.X_test, 5, probability=True)
+    if cell["what"] == "P(said)":
+        top = TopK(top.indices, top.scores * model.exposure_)
     points = [
         [round(float(told), 4), round(float(true), 4), int(entries)]
         for told, true, entries in zip(*reliability(work.Y_test, top))
@@ -82,7 +82,7 @@ STUDY = Study(
     "Is what Tacit gives a probability true as often as it says?",
     cells,
     measure,
-    tiny=[{"data": "random", "rate": 0.5, "what": "probabilities"}],
+    tiny=[{"data": "random", "rate": 0.5, "what": "P(true)"}],
     show=show,
     plot=plot,
 )

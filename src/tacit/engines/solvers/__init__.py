@@ -1,6 +1,7 @@
 from tacit.engines.solvers.cg import cg as cg
 from tacit.engines.solvers.cholesky import cholesky as cholesky
 from tacit.engines.solvers.cholesky import inverse as inverse
+from tacit.engines.solvers.cholesky import inverse_root as inverse_root
 from tacit.engines.solvers.climb import Climbing as Climbing
 from tacit.engines.solvers.climb import climb as climb
 from tacit.engines.solvers.climb import leverage as leverage

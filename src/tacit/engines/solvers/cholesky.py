@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_numpy_namespace
 
-__all__ = ["cholesky", "inverse"]
+__all__ = ["cholesky", "inverse", "inverse_root"]
 
 
 def cholesky(G: Any) -> Callable[[Any], Any]:
@@ -46,3 +46,17 @@ def inverse(G: Any) -> Any:
     import torch
 
     return torch.cholesky_inverse(torch.linalg.cholesky(G))
+
+
+def inverse_root(G: Any) -> Any:
+    """An F with F Fᵀ = G⁻¹, of a symmetric positive definite G: its Cholesky factor, inverted."""
+    xp = array_namespace(G)
+    eye = xp.eye(G.shape[0], dtype=G.dtype, device=G.device)
+    if is_numpy_namespace(xp):
+        from scipy.linalg import cholesky as factored
+        from scipy.linalg import solve_triangular
+
+        return solve_triangular(factored(G.T, lower=True), eye, lower=True).T
+    import torch
+
+    return torch.linalg.solve_triangular(torch.linalg.cholesky(G), eye, upper=False).T

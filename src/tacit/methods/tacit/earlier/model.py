@@ -1,4 +1,6 @@
-"""What Tacit leaves behind: scaled features, weights, a second look, and maps to probabilities.
+"""The model of 0.1.0: scaled features, weights, a second look, and maps to probabilities.
+
+No fit makes it any more; files that hold it are read, and score as they did.
 
 The scores of a row are those of its scaled features; the second look then reorders the labels that
 are in question in it. `completion` adds the links of what else was said of the row, where they find
@@ -12,22 +14,24 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace, device, to_device
 
 from tacit.backends import Array
 from tacit.backends.block import Block
-from tacit.basics.params import a_bool, a_float
-from tacit.features.scaling import KINDS, Scaling
+from tacit.basics.params import a_float
+from tacit.features.scaling import Scaling
 from tacit.labels import TopK
-from tacit.methods.tacit.calibration import Monotone
+from tacit.methods.tacit.earlier.look import EarlierLook
 from tacit.methods.tacit.report import Report
-from tacit.methods.tacit.second_look import SecondLook, rows_of
+from tacit.methods.tacit.saved import look_of, scaling_of
+from tacit.methods.tacit.second_look import rows_of
+from tacit.methods.tacit.shortlists import listed
 from tacit.models.model import Model, check_shape, said
+from tacit.models.sparse import sparse_of
 
-__all__ = ["TacitModel", "listed"]
+__all__ = ["TacitModel"]
 
-_SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a hundredth of all
 _share, _ = a_float(above=0, at_most=1)
-_is_bool, _ = a_bool()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ class TacitModel(Model):
         The maps from scores to P(true): of the model, and of its completions with links.
     exposure : float
         The share of true labels that were said.
-    look : SecondLook or None
+    look : EarlierLook or None
         What reorders the shortlist of a row.
     links : ndarray of shape (n_labels, n_labels) or None
         How the labels that were said of a row predict each other label.
@@ -59,7 +63,7 @@ class TacitModel(Model):
     exposure: float
     report: Report
     H: Any = None
-    look: SecondLook | None = None
+    look: EarlierLook | None = None
     links: np.ndarray | None = None
 
     @property
@@ -124,13 +128,13 @@ class TacitModel(Model):
         return TopK(ranked.indices[:, :k], ranked.scores[:, :k])
 
     def probability(self, scores: Any) -> Any:
-        return Monotone(*self.calibration).probability(scores)
+        return _mapped(self.calibration, scores)
 
     def unsaid_probability(self, scores: np.ndarray, fold_in: bool) -> np.ndarray:
         """P(true | unsaid) = (1 - c) p / (1 - c p) for p = P(true)."""
         linked = fold_in and self.links is not None
         knots = self.completion_map if linked else self.calibration
-        p, c = Monotone(*knots).probability(scores), self.exposure
+        p, c = _mapped(knots, scores), self.exposure
         return np.clip((1 - c) * p / (1 - c * p), 0, 1) if c < 1 else p
 
     # Files
@@ -162,14 +166,7 @@ class TacitModel(Model):
         else:
             arrays["W"] = W
         if look is not None:
-            Z = look.weights
-            arrays |= {
-                "look_weights": Z.data.astype(self.dtype),
-                "look_features": Z.indices.astype(np.int32),
-                "look_pointer": Z.indptr.astype(np.int64),
-                "look_trust": look.trust.astype(self.dtype),
-                "look_pooled": look.pooled.astype(self.dtype),
-            }
+            arrays |= look.arrays(self.dtype)
         return arrays
 
     @classmethod
@@ -179,10 +176,10 @@ class TacitModel(Model):
         exposure = numbers["exposure"]
         if not _share(exposure):
             raise ValueError(f"its exposure is {exposure!r}")
-        scaling = _scaling(str(numbers["scaling"]), n_weights - 1, arrays)
+        scaling = scaling_of(str(numbers["scaling"]), n_weights - 1, arrays)
         n_scaled, H = scaling.n_features(n_weights), arrays.get("H")
         if "W_pointer" in arrays:
-            W = _sparse("W_values", "W_labels", "W_pointer", (n_scaled, n_labels), arrays)
+            W = sparse_of("W_values", "W_labels", "W_pointer", (n_scaled, n_labels), arrays)
         else:
             W = check_shape("W", arrays.get("W"), n_scaled, n_labels if H is None else None)
         if H is not None:
@@ -193,7 +190,7 @@ class TacitModel(Model):
         look = None
         if numbers["look"] is not None:
             n_seen = n_weights - 1 if scaling.phase is None else len(scaling.phase)
-            look = _look(numbers["look"], n_seen, n_labels, arrays)
+            look = EarlierLook.of(numbers["look"], look_of(n_seen, n_labels, arrays))
         return cls(
             scaling,
             W,
@@ -207,60 +204,13 @@ class TacitModel(Model):
         )
 
 
-def listed(n_labels: int) -> int:
-    """How many labels of a row are in question."""
-    return min(n_labels, max(_SHORTLIST, min(n_labels // 100, _LONG_LIST)))
+def _mapped(knots: np.ndarray, z: Any) -> Any:
+    """P(true | score) at each score, by a piecewise linear map, as an array of their kind."""
+    at = np.asarray(to_device(z, "cpu"))
+    p = np.interp(at, *knots).clip(0, 1)  # rounding may pass the last knot
+    p = p.astype(np.result_type(at, np.float32), copy=False)  # float32 stays float32
+    return array_namespace(z).asarray(p, device=device(z))
 
 
 def _knots(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
     return check_shape(name, arrays.get(name), 2, None)
-
-
-def _scaling(kind: str, d: int, arrays: dict[str, np.ndarray]) -> Scaling:
-    """The scaling of d features."""
-    if kind not in KINDS:
-        raise ValueError(f"its scaling is {kind!r}")
-    found: dict[str, np.ndarray] = {}
-    if kind in ("idf", "standard", "fourier"):
-        found["weight"] = check_shape("weight", arrays.get("weight"), d)
-    if kind in ("standard", "fourier"):
-        found["shift"] = check_shape("shift", arrays.get("shift"), d)
-    if kind == "fourier":
-        found["phase"] = check_shape("phase", arrays.get("phase"), None)
-        found["draws"] = check_shape("draws", arrays.get("draws"), d, len(found["phase"]))
-    scaling = Scaling(kind, **found)
-    if "directions" not in arrays:
-        return scaling
-    n = scaling.n_features(d + 1)
-    directions = check_shape("directions", arrays["directions"], n, None)
-    return Scaling(kind, **found, directions=directions)
-
-
-def _look(told: Any, n_features: int, n_labels: int, arrays: dict[str, np.ndarray]) -> SecondLook:
-    share, presence = told
-    if not _share(share) or not _is_bool(presence):
-        raise ValueError(f"its second look is {told!r}")
-    names = "look_weights", "look_features", "look_pointer"
-    return SecondLook(
-        _sparse(*names, (n_labels, n_features), arrays),
-        check_shape("look_trust", arrays.get("look_trust"), 2, n_labels),
-        check_shape("look_pooled", arrays.get("look_pooled"), 2),
-        float(share),
-        presence,
-    )
-
-
-def _sparse(
-    values: str, indices: str, pointer: str, shape: tuple[int, int], arrays: dict[str, np.ndarray]
-) -> sp.csr_array:
-    """A sparse matrix; SciPy trusts its arrays, and so they are checked."""
-    own = (
-        check_shape(values, arrays.get(values), None) if arrays[values].size else arrays[values],
-        arrays[indices],
-        check_shape(pointer, arrays.get(pointer), shape[0] + 1, integers=True),
-    )
-    if own[0].ndim != 1 or own[0].dtype.kind != "f" or own[1].dtype.kind != "i":
-        raise ValueError(f"its {values} and {indices} are of {own[0].dtype} and {own[1].dtype}")
-    found = sp.csr_array(own, shape=shape)
-    found.check_format(full_check=True)
-    return found

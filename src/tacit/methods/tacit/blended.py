@@ -1,0 +1,217 @@
+"""What `Tacit` leaves behind: first models, a second look, and the blend that makes one of them.
+
+The lead (for labels that are complete or positive-only: ridge) ranks all labels of a row. The best
+of them, its shortlist, are scored by every first model and by the second look, and the blend ranks
+them anew. Of masked labels every label is scored by all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from tacit.backends import Array
+from tacit.backends.block import Block
+from tacit.basics.numerics import softplus
+from tacit.features.scaling import Scaling
+from tacit.labels import TopK
+from tacit.methods.tacit.blend import Blend, logs
+from tacit.methods.tacit.plan import LINKS, LOOK
+from tacit.methods.tacit.report import Report
+from tacit.methods.tacit.saved import arrays_of, fields_of, numbers_of
+from tacit.methods.tacit.second_look import SecondLook, rows_of
+from tacit.methods.tacit.voice import Voice
+from tacit.models import Model
+from tacit.models.model import said
+
+__all__ = ["RARITY", "Blended"]
+
+RARITY = "rarity"
+
+
+@dataclass(frozen=True, eq=False)
+class Blended(Model):
+    """First models and their blend.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        How features are scaled.
+    voices : tuple of Voice
+        The first models; the first is the lead.
+    shortlist : int
+        How many labels of a row are blended; 0 is all.
+    rarity : ndarray of shape (n_labels,)
+        Log of the share of rows that say the label.
+    blend, completion_blend : Blend
+        For labels by the features; and for those that are missing beside what was said.
+    look : SecondLook or None
+        What looks at the shortlist again.
+    links : ndarray of shape (n_labels, n_labels) or None
+        How the labels that were said of a row predict each other label.
+    report : Report
+        What was tried and what it brought.
+    """
+
+    scaling: Scaling
+    voices: tuple[Voice, ...]
+    shortlist: int
+    rarity: np.ndarray
+    blend: Blend
+    completion_blend: Blend | None
+    report: Report
+    look: SecondLook | None = None
+    links: np.ndarray | None = None
+
+    H = None
+
+    @property
+    def folds_in(self) -> bool:  # type: ignore[override]
+        return self.completion_blend is not None
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.rarity)
+
+    @property
+    def n_codes(self) -> int:
+        return self.voices[0].model.n_codes
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.rarity.dtype
+
+    @property
+    def width(self) -> int:
+        return 2 * self.n_labels
+
+    @property
+    def said_rates(self) -> np.ndarray:
+        return np.full(self.n_labels, self.blend.exposure)
+
+    def codes(self, block: Block) -> Array:
+        return self.voices[0].model.codes(self.scaling(block))
+
+    def factors(self, block: Block) -> tuple[Array, None]:
+        return block.backend.asarray(self.scores(block)), None
+
+    def with_blends(self, blend: Blend, completions: Blend | None, report: Report) -> Blended:
+        """The same parts with these blends of them, in the float type of the file."""
+        cast = blend.cast(self.dtype)
+        links = None if completions is None else self.links
+        both = None if completions is None else completions.cast(self.dtype)
+        return replace(self, blend=cast, completion_blend=both, links=links, report=report)
+
+    # Scores
+
+    def features(self, block: Block, top: TopK, known: Any = None) -> np.ndarray:
+        """What the blend is told of the labels `top` of each row, of shape (n_rows, m, n_names).
+
+        `known` is the pattern of what is known of the rows, where labels of the row may tell.
+        """
+        at = np.maximum(top.indices, 0)
+        scaled, plain = self.scaling(block), self.scaling.without_waves()(block)
+        told = {self.voices[0].name: self.voices[0].heard(top.scores)}
+        for voice in self.voices[1:]:
+            told[voice.name] = voice.tells(plain if voice.plain else scaled, at)
+        if self.look is not None:
+            told[LOOK] = self.look.logits(rows_of(plain.X), top)
+        told[RARITY] = self.rarity.astype(np.float64)[at]
+        if known is not None and self.links is not None:
+            found = known.astype(self.dtype) @ self.links
+            told[LINKS] = logs(np.take_along_axis(found, at, 1))
+        return np.stack(list(told.values()), axis=-1)
+
+    def names(self, known: bool = False) -> tuple[str, ...]:
+        """What the features are, in their order."""
+        more = [voice.name for voice in self.voices[1:]]
+        look = [LOOK] if self.look is not None else []
+        links = [LINKS] if known and self.links is not None else []
+        return (self.voices[0].name, *more, *look, RARITY, *links)
+
+    def lead(self, block: Block) -> Array:
+        """The scores of the lead for all labels."""
+        U, H = self.voices[0].model.factors(self.scaling(block))
+        return U if H is None else U @ H.T
+
+    def listed(self, block: Block, skip: Any = None, more: int = 0) -> TopK:
+        """The shortlists of the rows by the lead, and `more` labels behind them."""
+        m = min(self.n_labels, (self.shortlist or self.n_labels) + more)
+        found = block.backend.top_k(self.lead(block), None, m, skip)
+        return TopK(
+            np.where(np.isfinite(found.scores), found.indices, -1),
+            np.where(np.isfinite(found.scores), found.scores, 0),
+        )
+
+    def scores(self, block: Block) -> np.ndarray:
+        top = self.listed(block, more=self.n_labels)
+        ranked = self._blended(block, top, self.blend, None)
+        scores = np.empty((len(top.indices), self.n_labels), self.dtype)
+        np.put_along_axis(scores, top.indices, ranked, axis=1)
+        return scores
+
+    def top_k(self, block: Block, k: int) -> TopK:
+        return self._ranked(block, k, None, self.blend, None)
+
+    def completion(self, block: Block, k: int, fold_in: bool) -> TopK:
+        blend, known = self.blend, None
+        if fold_in and self.completion_blend is not None:
+            blend, known = self.completion_blend, block.Y.scipy()
+        return self._ranked(block, k, said(block), blend, known)
+
+    def _ranked(self, block: Block, k: int, skip: Any, blend: Blend, known: Any) -> TopK:
+        top = self.listed(block, skip, k)
+        new = self._blended(block, top, blend, known)
+        new[top.indices < 0] = -np.inf
+        order = np.argsort(-new, axis=1, kind="stable")[:, :k]
+        take = lambda a: np.take_along_axis(a, order, axis=1)
+        return TopK(take(top.indices), take(new).astype(self.dtype))
+
+    def _blended(self, block: Block, top: TopK, blend: Blend, known: Any) -> np.ndarray:
+        """The log-odds of labels: blended on the shortlist, and below it those of the lead."""
+        m = self.shortlist or self.n_labels
+        short = TopK(top.indices[:, :m], top.scores[:, :m])
+        which = [self.names(known is not None).index(name) for name in blend.names]
+        new = blend.logits(self.features(block, short, known)[..., which])
+        beyond = top.scores[:, m:]
+        if not beyond.shape[1]:
+            return new
+        there = np.where(short.indices >= 0, new, np.inf)
+        return np.hstack([new, blend.off_list(beyond, there.min(axis=1, keepdims=True))])
+
+    def probability(self, scores: Any) -> Any:
+        """σ(z) = exp(-log(1 + e⁻ᶻ)), which tells apart what ½ (1 + tanh(z/2)) rounds to 0."""
+        return array_namespace(scores).exp(-softplus(-scores))
+
+    def unsaid_probability(self, scores: np.ndarray, fold_in: bool) -> np.ndarray:
+        """P(true | unsaid) = (1 - c) p / (1 - c p) = σ(z + log(1 - c)) for p = σ(z).
+
+        The blend for completions learned where half of what was said was known, so that half of
+        this is in its z already.
+        """
+        c = self.blend.exposure
+        if c == 1:  # nothing is hidden: what the features say, whatever was said of the label
+            return self.probability(scores)
+        half = fold_in and self.completion_blend is not None
+        return self.probability(scores + np.log1p(-c) - (np.log1p(-c / 2) if half else 0.0))
+
+    # Files
+
+    def numbers(self) -> dict[str, Any]:
+        return numbers_of(self)
+
+    def arrays(self) -> dict[str, np.ndarray | None]:
+        return arrays_of(self)
+
+    @classmethod
+    def from_arrays(
+        cls, n_weights: int, n_labels: int, numbers: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Self:
+        model = cls(**fields_of(n_weights, n_labels, numbers, arrays))
+        for each, known in ((model.blend, False), (model.completion_blend, True)):
+            if each is not None and not set(each.names) <= set(model.names(known)):
+                raise ValueError(f"its blend is of {each.names}, not of {model.names(known)}")
+        return model

@@ -1,0 +1,229 @@
+"""Tacit: the estimator to reach for when labels are missing.
+
+    first models (ridge · network · nearest rows · how rare a label is)
+      → a second look at the shortlist → one blend with weights shared by all labels
+
+The first models are unlike each other, an ordinary `Model` each (`tacit.methods.tacit.first`).
+Everything that is chosen or weighed is judged by rows that were not seen: a fold of the rows is
+held out, all of the above is fitted without it, and the blend learns from it how far each part is
+to be trusted, and how many true labels were said at all (`tacit.methods.tacit.blend`). Then all is
+fitted again, on all rows. `report_` says what each part brought; `plan` says beforehand what will
+be tried, and how long it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from tacit.basics.params import an_int, one_of
+from tacit.estimators import Facts, Fit, MultiLabelEstimator, Problem, shared_checks
+from tacit.features.scaling import Scaling, choices
+from tacit.methods.tacit.blended import Blended
+from tacit.methods.tacit.deal import Dealt, SomeRows
+from tacit.methods.tacit.earlier.model import TacitModel
+from tacit.methods.tacit.first.by_feature import ByThemselves
+from tacit.methods.tacit.first.products import ByProducts
+from tacit.methods.tacit.first.ridge import FirstRidge
+from tacit.methods.tacit.held_out import Held, chosen, with_links
+from tacit.methods.tacit.limits import LIMITS, Limits
+from tacit.methods.tacit.parts import Parts
+from tacit.methods.tacit.plan import Plan, Watch, sizes_of
+from tacit.methods.tacit.report import Report
+
+__all__ = ["Tacit"]
+
+SILENT = 0.2  # the weight of rows that say nothing, where silence means nothing
+
+
+class Tacit(MultiLabelEstimator):
+    """First models, a second look and a blend, for all three kinds of labels.
+
+    Parameters
+    ----------
+    scaling : {"auto", "none", "unit", "idf", "standard", "fourier"}, default="auto"
+        How features are scaled (`tacit.features.scaling`); "auto" tries those that suit them.
+    budget : None, "auto", float or str, default="auto"
+        How long a fit may take: seconds, or such as "60s", "5min" or "1h". Parts that do not fit
+        are left out. "auto" leaves out what is long beside the first model; None nothing.
+    cv : int, default=5
+        The folds that rows are dealt into, one of which at least is held out.
+    limits : Limits or None, default=None
+        Up to which size each part is tried; None are those of `tacit.methods.tacit.limits`.
+    threshold, k : float, int or None, default=0.5, None
+        What `predict` says yes to: the k best labels or, with k None, those of probability above
+        threshold.
+    device : str, default="cpu"
+        "cpu" (NumPy and Numba), "cuda", "cuda:1", … or "torch" (PyTorch on the CPU).
+    random_state : int, RandomState or None, default=None
+        Draws random features, and the start and batches of the network.
+    verbose : bool, default=False
+        Tell on stderr what is done.
+
+    Attributes
+    ----------
+    model_ : Blended
+        The first models and their blend.
+    report_ : Report
+        What was tried, what it brought and what it cost.
+    exposure_ : float
+        The share of true labels that were said, as far as the rows can tell.
+    classes_ : ndarray
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 2))
+    >>> Y = np.hstack([X > 0, X < 0]) & (rng.random((300, 4)) < 0.5)
+    >>> model = Tacit(random_state=0).fit(X, Y)
+    >>> model.top_k([[1.0, -1.0]], 2).indices
+    array([[0, 3]])
+    """
+
+    label_kinds = ("positive-only", "complete", "masked")
+    model_kinds = (Blended, TacitModel)
+    deals_rows = "folds"
+    _checks = {
+        "scaling": one_of("auto", "none", "unit", "idf", "standard", "fourier"),
+        "budget": (
+            lambda v: _seconds(v) is not None,
+            'None, "auto", seconds, or such as "60s" or "5min"',
+        ),
+        "cv": an_int(at_least=2),
+        "limits": (lambda v: v is None or isinstance(v, Limits), "None or Limits"),
+        **shared_checks("normalize", "fit_intercept"),
+    }
+
+    normalize, fit_intercept = None, True  # the scaling is chosen, and keeps the constant feature
+
+    def __init__(
+        self,
+        *,
+        scaling: str = "auto",
+        budget: float | str | None = "auto",
+        cv: int = 5,
+        limits: Limits | None = None,
+        threshold: float = 0.5,
+        k: int | None = None,
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ):
+        self.scaling = scaling
+        self.budget = budget
+        self.cv = cv
+        self.limits = limits
+        self.threshold = threshold
+        self.k = k
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def report_(self) -> Report:
+        return self.model_.report
+
+    @property
+    def exposure_(self) -> float:
+        return float(self.model_.said_rates[0])
+
+    def plan(self, X: Any, Y: Any) -> Plan:
+        """What a fit would try, what not and why, and the seconds and bytes it would take."""
+        blocks, known = self._rows(X, Y)
+        return self._planned(self._problem(blocks, known))
+
+    def _fit(self, problem: Problem) -> Fit:
+        if problem.n_samples < 2 * self.cv:
+            raise ValueError(
+                f"Tacit: cv={self.cv} folds need at least {2 * self.cv} rows; got n_samples = "
+                f"{problem.n_samples}; give more rows, or a smaller cv"
+            )
+        watch, report, limits = Watch(self.verbose), Report(), self.limits or LIMITS
+        plan, dealt = self._planned(problem), Dealt.of(SomeRows.of(problem))
+        parts = self._chosen(dealt, Parts(plan, limits, self._seed(problem)), report, watch)
+        held = self._held(dealt, parts)
+        watch.lap("the parts without the rows held out", report)
+        blend = chosen(held, problem.kind, report)
+        whole = parts.only(blend.names).fit(dealt.all)
+        watch.lap("the parts on all rows", report)
+        completions = with_links(held, blend, problem.kind, report) if parts.links else None
+        report.notes += plan.left_out
+        return Fit(whole.with_blends(blend, completions, report))
+
+    def _held(self, dealt: Dealt, parts: Parts) -> list[Held]:
+        """What parts say of rows or, of masked labels, of cells that they have not seen."""
+        limits, cv = parts.limits, self.cv
+        if dealt.all.problem.kind == "masked":
+            fitted = parts.fit(dealt.without_cells())
+            return [Held.of_cells(fitted, *dealt.cells(limits.judged_rows))]
+        return [
+            Held.of(parts.fit(dealt.rest(k, cv)), dealt.fold(k, cv, limits.judged_rows))
+            for k in range(parts.plan.folds(cv, limits))
+        ]
+
+    def _planned(self, problem: Problem) -> Plan:
+        limits, seconds = self.limits or LIMITS, _seconds(self.budget)
+        assert seconds is not None  # as its check saw to
+        return Plan.of(sizes_of(problem), limits, seconds)
+
+    def _chosen(self, dealt: Dealt, parts: Parts, report: Report, watch: Watch) -> Parts:
+        """The parts with the scaling, λ and p under which rows left out one by one rank best."""
+        problem, limits = dealt.all.problem, parts.limits
+        kinds = choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
+        if problem.kind == "masked":
+            kinds = tuple("standard" if kind == "fourier" else kind for kind in kinds[:1])
+        weight = SILENT if problem.kind == "positive-only" else 1.0
+        judged = dealt.first(parts.plan.n_choosing(limits))
+        best: tuple[float, Scaling, Any] = (-1.0, Scaling(kinds[0]), None)
+        for kind in kinds:
+            scaling = Scaling.of(kind, problem.blocks, problem.rng)
+            if problem.kind == "masked":
+                return replace(parts, scaling=scaling)
+            rows = dealt.all.scaled(scaling)
+            if "ridge" in parts.plan.names:
+                some = judged.scaled(scaling).blocks
+                rough = len(kinds) > 1
+                found: tuple[float, Any] = FirstRidge.choose(
+                    rows, some, weight, limits, rough=rough
+                )
+            elif "ridge by products" in parts.plan.names:
+                found = ByProducts.choose(rows, limits)
+            else:
+                found = ByThemselves.choose(rows, limits)
+            if found[0] > best[0]:
+                best = found[0], scaling, found[1]
+        _, scaling, lead = best
+        if (
+            lead.name == "ridge"
+            and len(kinds) > 1
+            and problem.n_features > limits.spectrum_features
+        ):
+            some = judged.scaled(scaling).blocks
+            _, lead = FirstRidge.choose(dealt.all.scaled(scaling), some, weight, limits)
+        watch.lap("choosing the first model", report)
+        report.notes.append(f"{scaling.kind} features, {lead}")
+        return replace(parts, scaling=scaling, lead=lead)
+
+    def _seed(self, problem: Problem) -> int:
+        return int(problem.rng.randint(2**31))
+
+    def _working_set(self, known: Facts) -> int:
+        return 4 * known.n_features * known.n_labels + 3 * known.n_features**2
+
+
+def _seconds(budget: Any) -> float | None:
+    """A budget in seconds: infinity for None, minus one for "auto"; None where it is none."""
+    if budget is None:
+        return float("inf")
+    if isinstance(budget, Real) and not isinstance(budget, bool):
+        return float(budget) if float(budget) > 0 else None
+    if budget == "auto":
+        return -1.0
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*", str(budget))
+    return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] or None if found else None

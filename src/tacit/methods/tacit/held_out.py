@@ -1,0 +1,169 @@
+"""Held-out rows: what the blend learns from, and what says which parts are in.
+
+All parts are fitted without the rows of a fold, and tell what they think of these rows. One half of
+the rows then weighs the parts and the other half judges, and the other way round; a part that ranks
+the judged rows no better is left out, and costs nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from tacit.backends.block import Block
+from tacit.labels import TopK
+from tacit.methods.tacit.blend import Blend
+from tacit.methods.tacit.blended import RARITY, Blended
+from tacit.methods.tacit.deal import SomeRows, only, together
+from tacit.methods.tacit.judge import gains, is_clear
+from tacit.methods.tacit.plan import LINKS
+from tacit.methods.tacit.report import Report, Step
+from tacit.metrics.top import contains
+
+__all__ = ["Held", "chosen", "with_links"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows held out: what each part says of the labels in question, and what was said of them."""
+
+    parts: Blended
+    block: Block
+    top: TopK
+    features: np.ndarray
+    said: np.ndarray
+    counts: np.ndarray
+    n_said: int
+
+    @classmethod
+    def of(cls, parts: Blended, rows: SomeRows) -> Self:
+        """What these parts say of rows that they have not seen."""
+        block = together(rows.blocks, rows.backend)
+        top, Y = parts.listed(block), block.Y.scipy()
+        said = contains(Y, top.indices)
+        return cls(parts, block, top, parts.features(block, top), said, top.indices >= 0, Y.nnz)
+
+    @classmethod
+    def of_cells(cls, parts: Blended, block: Block, cells: sp.csr_array) -> Self:
+        """What they say of known cells, of rows whose other cells they have seen."""
+        top, Y = parts.listed(block), block.Y.scipy()
+        said, held = contains(Y, top.indices), contains(cells, top.indices)
+        return cls(parts, block, top, parts.features(block, top), said, held, cells.nnz)
+
+    def asked(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Features and answers where half of what was said is known, and how much is asked."""
+        said = self.block.Y.scipy()
+        known = np.random.default_rng(0).random(said.nnz) < 0.5
+        left, wanted = only(said, known), only(said, ~known)
+        skip = self.block.backend.sparse(left, pattern=True)
+        top = self.parts.listed(self.block, skip)
+        features = self.parts.features(self.block, top, left)
+        return features, contains(wanted, top.indices), wanted.nnz
+
+
+def chosen(held: list[Held], kind: str, report: Report) -> Blend:
+    """The blend of the parts that rank held-out rows best: each that is in brings something."""
+    names = held[0].parts.names()
+    features, said, counts = (
+        np.concatenate([getattr(h, name) for h in held]) for name in ("features", "said", "counts")
+    )
+    judge = _Judge(names, features, said, counts, kind, sum(h.n_said for h in held))
+    best, lead = max(_sets(names), key=lambda tried: judge.gain(tried).mean()), names[:1]
+    if not is_clear(judge.gain(best) - judge.gain(lead)):
+        best = lead
+    for name in names[1:]:
+        less = tuple(other for other in best if other != name)
+        if name in best and judge.gain(less).mean() >= judge.gain(best).mean():
+            best = less
+    for name in names:
+        with_it = tuple(n for n in names if n in best or n == name)
+        without = tuple(n for n in with_it if n != name)
+        before = judge.figure(without) if without else 0.0
+        report.steps.append(Step(name, "", judge.figure(with_it), before, name in best, 0.0))
+    report.steps.append(Step("all together", "", judge.figure(best), 0.0, True, 0.0))
+    blend = judge.blend(best)
+    if kind == "positive-only":
+        report.notes.append(f"about {blend.exposure:.0%} of the true labels were said")
+    return blend
+
+
+def _sets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The sets of parts that are tried before one is taken away after the other."""
+    growing = [names[: i + 1] for i in range(len(names))]
+    return [*growing, *((*names[: i + 1], RARITY) for i in range(len(names) - 2))]
+
+
+@dataclass
+class _Judge:
+    """Held-out entries, in two halves of rows that judge each other's blends."""
+
+    names: tuple[str, ...]
+    features: np.ndarray
+    said: np.ndarray
+    counts: np.ndarray
+    kind: str
+    n_said: int
+    ranks: int = 5
+    known_logits: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
+
+    def blend(self, names: tuple[str, ...]) -> Blend:
+        """The blend of these parts, by all rows."""
+        which = [self.names.index(name) for name in names]
+        features, ceiling = self.features[self.counts][:, which], self.kind == "positive-only"
+        return Blend.fit(names, features, self.said[self.counts], ceiling=ceiling)
+
+    def gain(self, names: tuple[str, ...]) -> np.ndarray:
+        """How well each row is ranked by the blend of the other half of the rows."""
+        logits = self._logits(names)
+        if self.kind == "masked":
+            loss = np.logaddexp(0, np.where(self.said, -logits, logits))
+            known = self.counts.sum(axis=1)
+            return -np.where(self.counts, loss, 0).sum(axis=1) / max(known.mean(), 1)
+        return gains(self._ranked(logits), self.ranks)
+
+    def figure(self, names: tuple[str, ...]) -> float:
+        """The figure that people are told (`tacit.methods.tacit.report.Step`)."""
+        if self.kind == "masked":
+            return 100 * float(self.gain(names).mean())
+        first = self._ranked(self._logits(names))[:, : self.ranks]
+        return 100 * float(first.sum() / max(self.n_said, 1))
+
+    def _ranked(self, logits: np.ndarray) -> np.ndarray:
+        """Whether the label at each rank was said."""
+        order = np.argsort(-np.where(self.counts, logits, -np.inf), axis=1, kind="stable")
+        return np.take_along_axis(self.said & self.counts, order, axis=1)
+
+    def _logits(self, names: tuple[str, ...]) -> np.ndarray:
+        """The log-odds of each row by the blend of the other half of the rows."""
+        if names in self.known_logits:
+            return self.known_logits[names]
+        which = [self.names.index(name) for name in names]
+        half = np.random.RandomState(0).permutation(len(self.said)) % 2 == 0
+        logits = np.empty(self.said.shape)
+        for rows in (half, ~half):
+            known, ceiling = self.counts & ~rows[:, None], self.kind == "positive-only"
+            own, other = self.features[known][:, which], self.features[rows][..., which]
+            logits[rows] = Blend.judged(own, self.said[known], other, ceiling=ceiling)
+        self.known_logits[names] = logits
+        return logits
+
+
+def with_links(held: list[Held], blend: Blend, kind: str, report: Report) -> Blend | None:
+    """The blend for completions, of what else was said of a row too; None if it finds no more.
+
+    Half of what was said of each held-out row is known and the other half asked for, among the
+    labels that are best without those known, over twenty ranks.
+    """
+    asked = [each.asked() for each in held]
+    features, said = (np.concatenate([part[i] for part in asked]) for i in (0, 1))
+    names = held[0].parts.names(known=True)
+    counts, n_said = np.ones(said.shape, bool), int(sum(part[2] for part in asked))
+    judge = _Judge(names, features, said, counts, kind, n_said, ranks=20)
+    both = (*blend.names, LINKS)
+    won = judge.gain(both) - judge.gain(blend.names)
+    figures = judge.figure(both), judge.figure(blend.names)
+    report.steps.append(Step(f"{LINKS}, for completions", "", *figures, is_clear(won), 0.0))
+    return judge.blend(both) if is_clear(won) else None
