@@ -78,7 +78,7 @@ def test_beyond_the_shortlist_all_that_was_said_counts_and_draws_stand_for_the_o
     scores[:, 11] = -np.inf  # not known
     listed = np.argsort(-scores, axis=1)[:, :3]
     listed[0] = [2, -1, -1]
-    got = OffListEntries.drawn(scores, sp.csr_array(said), listed, q=5, seed=0)
+    got = OffListEntries.drawn(lambda *at: scores[at], sp.csr_array(said), listed, q=5, seed=0)
     off = np.isfinite(scores)
     for row, labels in enumerate(listed):
         off[row, labels[labels >= 0]] = False

@@ -74,10 +74,9 @@ def test_parts_that_cannot_help_are_left_out_of_the_model_and_the_report_says_so
     """Of labels by a linear rule the lead knows all that there is to know."""
     X, true, _ = planted()
     model = fit(X[:, :20], Labels.complete(true[:, :8]))
-    for part in ("nearest rows", "rarity", COMPLETED):
+    for part in ("rarity", COMPLETED):
         assert part not in kept(model)
         assert re.search(rf"^{part}: left out, it brings [+-]\d", str(model.report_), re.M)
-    assert "nearest rows" not in [voice.name for voice in model.model_.voices]
     assert model.model_.links is None
 
 

@@ -17,8 +17,8 @@ from tacit.blocks import MemoryBlocks, Rows
 from tacit.features.scaling import Scaling
 from tacit.methods.tacit import LIMITS
 from tacit.methods.tacit.deal import Dealt, SomeRows
-from tacit.methods.tacit.first import products
-from tacit.methods.tacit.first.by_feature import RARITIES, REGS, ByThemselves, Tally
+from tacit.methods.tacit.first import by_feature, products
+from tacit.methods.tacit.first.by_feature import RARITIES, REGS, ByThemselves, SparseWeights, Tally
 from tacit.methods.tacit.first.network import FirstNetwork
 from tacit.methods.tacit.first.products import FOLDS, ByProducts, Weights
 from tacit.methods.tacit.first.ridge import LADDER, FirstRidge
@@ -75,7 +75,7 @@ def by_formula(X, Y, reg, power):
 @pytest.mark.parametrize("form", FORMS)
 def test_weights_are_the_formula_and_0_where_feature_and_label_never_met(form, power, device):
     X, Y = data()
-    W = rows_of(form(X), Y, device).blocks.sum(Tally.of).weights(2.0, power, np.float64)
+    W = rows_of(form(X), Y, device).blocks.sum(Tally.of).weights(2.0, power, np.float64).W
     assert_allclose(W.toarray(), by_formula(X, Y, 2.0, power))
     assert W.nnz == np.count_nonzero(X.T @ Y)  # and none is of the constant
 
@@ -89,6 +89,33 @@ def test_tallies_of_some_rows_add_up_to_that_of_all():
     assert_allclose(parts.y, whole.y)
 
 
+def test_of_a_feature_with_many_labels_the_strongest_weights_are_kept(monkeypatch):
+    X, Y = data(n_labels=12)
+    tally = rows_of(sp.csr_array(X), Y).blocks.sum(Tally.of)
+    whole = tally.weights(2.0, 0.25, np.float64).W.toarray()
+    monkeypatch.setattr(by_feature, "_KEPT", 4)
+    W = tally.weights(2.0, 0.25, np.float64).W.toarray()
+    least = -np.sort(-whole, axis=1)[:, [3]]
+    assert_array_equal(W, np.where(whole >= least, whole, 0))
+    assert (W != 0).sum() < (whole != 0).sum()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_their_best_labels_are_those_of_their_scores_and_then_the_frequent_ones(form, device):
+    X, Y = data(n_labels=12)
+    rows = rows_of(form(X * (np.arange(X.shape[1]) < 2)), Y, device)
+    model, _ = ByThemselves(2.0, 0.0).fit(rows, LIMITS)
+    [block] = rows.blocks.parts
+    S, n_l = model.scores(block), Y.sum(axis=0)
+    found = model.best(block, 12, None)
+    assert_allclose(np.take_along_axis(S, found.indices, 1), found.scores)
+    assert (np.diff(found.scores, axis=1) <= 0).all()
+    for scores, labels in zip(found.scores, found.indices):
+        assert (np.diff(n_l[labels[scores == 0]]) <= 0).all()
+    skip = model.best(block, 3, block.Y).indices
+    assert not np.take_along_axis(Y, skip, 1)[skip >= 0].any()
+
+
 def test_features_by_themselves_score_rows_by_weights_of_the_other_folds():
     X, Y = data()
     rows = rows_of(sp.csr_array(X), Y, n_blocks=3)
@@ -99,7 +126,7 @@ def test_features_by_themselves_score_rows_by_weights_of_the_other_folds():
     assert [fold for fold, _ in held] == list(range(FOLDS))
     for fold, unseen in held:
         some, _ = dealt_rows(60, fold, FOLDS)
-        assert_allclose(unseen.W.scipy().toarray(), by_formula(X[some], Y[some], 2.0, 0.25))
+        assert_allclose(unseen.W.toarray(), by_formula(X[some], Y[some], 2.0, 0.25))
 
 
 def test_features_by_themselves_take_dense_rows_and_say_the_same_of_them():
@@ -134,26 +161,47 @@ def tight(monkeypatch):
     monkeypatch.setattr(products, "_CG", dict(rtol=1e-12, max_iter=200))
 
 
-def theirs(X, Y, reg):
-    return Ridge(alpha=reg, fit_intercept=False).fit(with_constant(X), Y).coef_.T
+def theirs(X, Y, reg, power=0.0):
+    A = with_constant(X)
+    G = A.T @ A
+    mean = np.trace(G) / len(G)
+    P = np.linalg.matrix_power(np.linalg.pinv(G / mean), int(power))
+    return np.linalg.solve(G + reg * P, A.T @ Y)
 
 
+@pytest.mark.parametrize("power", [0.0, 2.0])
 @pytest.mark.parametrize("form", FORMS)
-def test_ridge_by_products_is_scikit_learns_and_so_are_those_without_a_fold(form, device, tight):
+def test_ridge_by_products_is_the_formula_and_so_are_those_without_a_fold(
+    form, device, tight, power
+):
     X, Y = data()
     rows = rows_of(form(X), Y, device, n_blocks=2)
-    model, held = ByProducts(0.7).fit(rows, LIMITS)
-    assert_allclose(model.W, theirs(X, Y, 0.7), atol=1e-8)
+    model, held = ByProducts(0.7, power, 1.0).fit(rows, LIMITS)
+    assert_allclose(model.W, theirs(X, Y, 0.7, power), atol=1e-7)
     assert [fold for fold, _ in held] == list(range(FOLDS))
     for fold, unseen in held:
         some, _ = dealt_rows(60, fold, FOLDS)
-        wanted = theirs(X[some], Y[some], 0.7)
-        assert_allclose(rows.backend.to_numpy(unseen.W), wanted, atol=1e-8)
+        wanted = theirs(X[some], Y[some], 0.7, power)
+        assert_allclose(rows.backend.to_numpy(unseen.W), wanted, atol=1e-7)
 
 
-def test_at_its_own_tolerance_it_comes_near():
+def test_rows_that_say_nothing_teach_ridge_by_products_by_their_weight(tight):
     X, Y = data()
-    model, wanted = ByProducts(0.7).fit(rows_of(X, Y), LIMITS)[0], theirs(X, Y, 0.7)
+    Y[:20] = 0
+    silent = (Y.sum(axis=1) == 0)[:, None]
+    for power in (0.0, 2.0):
+        model, _ = ByProducts(0.7, power, 0.2).fit(rows_of(X, Y), LIMITS)
+        A = with_constant(X)
+        G = A.T @ (np.where(silent, 0.2, 1.0) * A)
+        P = np.linalg.matrix_power(np.linalg.inv(G * len(G) / np.trace(G)), int(power))
+        assert_allclose(model.W, np.linalg.solve(G + 0.7 * P, A.T @ Y), atol=1e-7)
+
+
+@pytest.mark.parametrize("power", [0.0, 2.0])
+def test_at_its_own_tolerance_it_comes_near(power):
+    X, Y = data()
+    model, _ = ByProducts(0.7, power, 1.0).fit(rows_of(X, Y), LIMITS)
+    wanted = theirs(X, Y, 0.7, power)
     assert np.linalg.norm(model.W - wanted) < 0.03 * np.linalg.norm(wanted)
 
 
@@ -161,15 +209,17 @@ def test_its_lambda_ranks_a_fold_better_than_its_neighbours_do(tight):
     chosen = set()
     for seed in range(6):
         X, Y = data(n=100, n_labels=12, seed=seed)
-        gain, best = ByProducts.choose(rows_of(X, Y, n_blocks=2), LIMITS)
+        gain, best = ByProducts.choose(rows_of(X, Y, n_blocks=2), 1.0, LIMITS)
         others, judged = dealt_rows(100, 0, 5)
-        scores = [with_constant(X[judged]) @ theirs(X[others], Y[others], reg) for reg in LADDER]
+        models = [theirs(X[others], Y[others], reg, best.power) for reg in LADDER]
+        scores = [with_constant(X[judged]) @ W for W in models]
         gains = [dcg_score(Y[judged], S, k=5, ignore_ties=True) for S in scores]
         step = LADDER.index(best.reg)
         assert_allclose(gain, gains[step])
         assert gain >= max(gains[max(step - 1, 0) : step + 2]) - 1e-9
-        chosen.add(step)
-    assert len(chosen) > 1
+        chosen.add((step, best.power))
+    assert len({power for _, power in chosen}) > 1
+    assert len(chosen) > 2
 
 
 # The network
@@ -272,9 +322,10 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
     X, Y = data(n_labels=9)
     Y[:20] = 0
     rows = rows_of(sp.csr_array(X), Y)
-    W = np.random.default_rng(1).standard_normal((9, 9))
-    for rough in (False, True):
-        [(top, said, says_something, beyond)] = rows.blocks.sum(_shortlisted, Weights(W), 3, rough)
+    W = np.random.default_rng(1).random((9, 9))
+    scorers = Weights(W), SparseWeights(sp.csr_array(W), np.arange(9))
+    for scorer, rough in zip(scorers, (False, True)):
+        [(top, said, says_something, beyond)] = rows.blocks.sum(_shortlisted, scorer, 3, rough)
         S = with_constant(X) @ W
         assert_array_equal(top.indices, np.argsort(-S, axis=1)[:, :3])
         assert_allclose(top.scores, np.take_along_axis(S, top.indices, axis=1))

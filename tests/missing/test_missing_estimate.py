@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.exceptions import NotFittedError
 
-from tacit import GenEML, Labels
+from tacit import GenEML, Labels, Tacit
 from tacit.baselines import Ridge
 from tacit.estimators import estimator as base
 from tacit.missing import Positives, Rates, estimate, hide
@@ -76,7 +76,7 @@ def test_a_summary_lists_all_labels_and_those_with_most_missing_first():
     found = quietly(sharp(), None, Y)
     lines = found.summary().splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["label", "all", "a", "d", "b"]
-    assert lines[1].split() == ["all", "labels", "31", "31", "8", "–", "46", "50%"]
+    assert lines[1].split() == ["all", "labels", "?", "31", "31", "8", "–", "46", "50%"]
     assert lines[2].split() == ["a", "8", "8", "5", "–", "12", "50%"]
     assert lines[5] == "It was said."
     assert len({len(line) for line in lines[:5]}) == 1
@@ -132,6 +132,34 @@ def test_labels_that_nothing_is_missing_from_are_refused_in_one_sentence(labels,
 def test_a_model_without_rates_is_refused_and_told_who_has_them():
     with pytest.raises(ValueError, match=r"model is Ridge, .*fit MPU, GenEML"):
         estimate(Ridge().fit(np.ones((20, 1)), Y), np.ones((20, 1)), Y)
+
+
+def test_without_a_model_a_tacit_is_fitted_and_finds_how_much_was_hidden():
+    X = np.random.default_rng(0).normal(size=(1000, 6))
+    true = np.random.default_rng(1).random(X.shape) < expit(8 * X)
+    said, hidden = hide(true, Positives(0.4), random_state=0)
+    found = estimate(X=X, Y=said)
+    model = Tacit(random_state=0).fit(X, said)
+    assert found.total_missing == estimate(model, X, said).total_missing
+    missing, low, high = found.total_missing
+    assert low < hidden.nnz < high < 1.6 * low
+    assert_allclose(missing, hidden.nnz, rtol=0.1)
+    assert found.rates.total_known
+    assert "with ends of 90 %" in str(found)
+    assert found.warning is None
+
+
+@pytest.mark.parametrize(
+    ("overall", "told"),
+    [((0.5, 0.4, 0.7), True), ((0.5, 0.4, 0.63), False), ((0.5, np.nan, np.nan), False)],
+)
+def test_a_total_that_is_not_known_to_a_quarter_either_way_is_marked_and_says_why(overall, told):
+    """Where there is an interval: what comes without one is told as it came."""
+    found = quietly(model_with([0.5] * 4, [0.4] * 4, [0.6] * 4, overall), None, Y)
+    assert found.summary().splitlines()[1].startswith("all labels ?" if told else "all labels  ")
+    sentence = "in all is not identifiable, since too few rows are sure enough"
+    assert (sentence in found.warning) == told
+    assert ("between 30% and 60% of what is true" in found.warning) == told
 
 
 # ---- GenEML

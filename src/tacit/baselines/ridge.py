@@ -37,10 +37,8 @@ from array_api_compat import array_namespace
 
 from tacit import labels
 from tacit.backends import Array
-from tacit.backends.block import Block
 from tacit.basics.params import a_float
 from tacit.engines.moments import Moments, Products
-from tacit.engines.solvers.cg import cg, ratio
 from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.models import LowRank
 
@@ -136,40 +134,14 @@ def _exact(moments: Moments, reg: float, power: float) -> Array:
 
 
 def _by_steps(problem: Problem, reg: float) -> Array:
-    """(3), for as many labels at a time as scores of all rows may be laid out.
-
-    In float64: the largest eigenvalue of G XᵀX G is a cube, and where it is rounded to seven digits
-    λ is lost in it. They stop at what is small beside XᵀY, since G XᵀY is nearly all of it along
-    one direction, that of the constant feature.
-    """
+    """(3), for as many labels at a time as scores of all rows may be laid out."""
     products = Products(problem.blocks, _RTOL, _STEPS)
-    xp = array_namespace(products.xy)
-    xy = xp.astype(products.xy, xp.float64)
-    mean = _or_one(float(xp.sum(products.squares)) / problem.n_features)
-
-    def gram(V: Array) -> Array:
-        return problem.blocks.sum(_gram, V)
-
-    def system(V: Array) -> Array:
-        return gram(gram(gram(V))) / mean**2 + reg * V
-
-    parts, width = [], max(1, labels.DENSE_LIMIT // problem.n_samples)
-    for start in range(0, problem.n_labels, width):
-        B = xy[:, start : start + width]
-        b = gram(B) / mean
-        rtol = _RTOL * ratio(_norms(B), _norms(b))
-        parts.append(gram(cg(system, b, rtol=rtol, max_iter=_STEPS, axis=0).x) / mean)
-    return xp.concat(parts, axis=1)
-
-
-def _gram(b: Block, V: Array) -> Array:
-    """XᵀXV."""
-    return b.project_t(b.project(V))
-
-
-def _norms(B: Array) -> Array:
-    """Of each column."""
-    return array_namespace(B).linalg.vector_norm(B, axis=0, keepdims=True)
+    xy, width = products.xy, max(1, labels.DENSE_LIMIT // problem.n_samples)
+    parts = [
+        products.regress_with_prior(xy[:, start : start + width], reg)
+        for start in range(0, problem.n_labels, width)
+    ]
+    return array_namespace(xy).concat(parts, axis=1)
 
 
 def _or_one(mean: float) -> float:

@@ -28,7 +28,6 @@ MOVED = {
     "tacit.bench.real": "tacit_bench.boards.real",
     "tacit.bench.scale": "tacit_bench.boards.scale",
     "tacit.by_feature": "tacit.methods.tacit.first.by_feature",
-    "tacit.calibration": "tacit.methods.tacit.calibration",
     "tacit.charts": "tacit.html.charts",
     "tacit.codecs.training": "tacit.codecs.codec_data",
     "tacit.exposure": "tacit.engines.exposure",

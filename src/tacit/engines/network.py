@@ -229,13 +229,14 @@ class Network:
 
     def _step_W(self, state: State, D: Array, b: Block) -> None:
         """From ∇W = XᵀD, for features that some row has."""
-        W, S = state["W"], state["W²"]
-        if not isinstance(b.X, Sparse):
-            b.backend.adagrad(W, S, b.project_t(D), self.rate)
-            return
-        features, columns = b.X.transposed.occupied
-        none = array_namespace(W).zeros(columns.shape[0], dtype=W.dtype, device=W.device)
-        b.backend.adagrad_spmm(W, S, columns, D, self.rate, features, none)
+        for part, rows in b.features():
+            W, S = state["W"][rows], state["W²"][rows]
+            if not isinstance(part, Sparse):
+                b.backend.adagrad(W, S, b.backend.spmm_t(part, D), self.rate)
+                continue
+            features, columns = part.transposed.occupied
+            none = array_namespace(W).zeros(columns.shape[0], dtype=W.dtype, device=W.device)
+            b.backend.adagrad_spmm(W, S, columns, D, self.rate, features, none)
 
     def _step_V(self, state: State, R: list[Array], U: Array, labels: _Labels, b: Block) -> None:
         """Label by label, so that each thread has labels of its own."""

@@ -19,10 +19,10 @@ linear method then is, nearly, one with a Gaussian kernel of the data's own widt
 (6) is (pᵀp')², whatever the basis of the span of Q: a linear method on x and (6) has a kernel of
 second degree in the directions along which rows go furthest, and of first degree in the others.
 (2) and (3) keep the pattern of a sparse X and cost O(nnz); (4) and (5) lay it out; (6) is laid out
-beside it.
+beside it. No method learns (6) any more: files of 0.1.0 may hold it.
 
 What has to be known of the rows is added up over blocks: one pass for (3), two for (4), three
-for (5), seven for (6). The second of (4) subtracts the mean before it squares, as E[x²] - μ² would
+for (5). The second of (4) subtracts the mean before it squares, as E[x²] - μ² would
 lose all digits of a feature that hardly varies.
 
 Reference: A. Rahimi and B. Recht. Random features for large-scale kernel machines. NIPS 2007.
@@ -41,7 +41,6 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
 from tacit.basics.numerics import cache_sized
 from tacit.blocks import Blocks
-from tacit.engines.solvers import leading_subspace
 
 __all__ = ["KINDS", "Scaling", "choices"]
 
@@ -49,7 +48,6 @@ KINDS = ("none", "unit", "idf", "standard", "fourier")
 
 _PAIRS = 2000  # of rows: the median of their distances is then known to a few per cent
 _CLOSEST = 1e-12  # the least m, where most rows are the same
-_OVERSAMPLE, _ROUNDS = 10, 6  # of the subspace iteration that finds Q
 _WIDE = 1000  # features up to which random ones are worth their cost
 
 
@@ -114,13 +112,9 @@ class Scaling:
             return self
         return replace(self, kind="standard", draws=None, phase=None)
 
-    def with_products(self, blocks: Blocks, r: int, rng: np.random.RandomState) -> Scaling:
-        """The same and (6), Q the r directions along which these rows, once scaled, go furthest."""
-        rows, like = blocks.map(self), blocks.sum(_row).value
-        d = like.shape[1] - 1
-        start = rng.normal(size=(d + 1, min(r + _OVERSAMPLE, d)))
-        along = leading_subspace(lambda V: rows.sum(_gram, V), start, n_iter=_ROUNDS)
-        return replace(self, directions=np.ascontiguousarray(along[:, :r], dtype=like.dtype))
+    def unweighted(self) -> Scaling:
+        """Rows at unit length, or standardised: for models that weigh features themselves."""
+        return Scaling("unit") if self.kind in ("none", "idf") else self.without_waves()
 
     def __call__(self, block: Block) -> Block:
         """The same rows, with their X scaled: for `blocks.map`."""
@@ -195,19 +189,6 @@ def _sums(b: Block, present: bool) -> tuple[int, np.ndarray]:
     X_t = _with(X_t, lambda x: xp.astype(x != 0, xp.float64)) if present else X_t
     ones = xp.ones((n, 1), dtype=xp.float64, device=device)
     return n, b.backend.to_numpy(b.backend.spmm(X_t, ones))[:-1, 0]
-
-
-def _row(b: Block) -> _First:
-    """A row of zeros like those of X."""
-    numbers = b.X.data if isinstance(b.X, Sparse) else b.X
-    return _First(np.zeros((1, b.X.shape[1]), b.backend.to_numpy(numbers[:0]).dtype))
-
-
-def _gram(b: Block, V: np.ndarray) -> np.ndarray:
-    """XᵀXV of the features but the constant."""
-    G = b.project_t(b.project(b.backend.asarray(V)))
-    G[-1, :] = 0.0
-    return b.backend.to_numpy(G)
 
 
 def _squares(b: Block, shift: np.ndarray) -> np.ndarray:

@@ -5,9 +5,10 @@ times, so
 
     missing = N (1 - c) / c,    share missing = 1 - c.                                         (1)
 
-The rate c and its interval come from a model (`tacit.missing.rates` has what can be known of it).
-They are what stands and falls with its assumptions: MPU and GenEML take it that which true labels
-were said does not depend on anything they do not see.
+The rate c and its interval come from a model (`tacit.missing.rates` has what can be known of it):
+`Tacit`, unless another is given. They are what stands and falls with its assumptions: all methods
+take it that which true labels were said does not depend on anything they do not see. Where the
+interval is too wide to say anything, so is (1), and `Missing` says so in words.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -29,34 +31,40 @@ _NAMED = 3  # labels that a warning names
 _LISTED = 10  # labels that a summary lists
 
 
-def estimate(model: Any, X: Any, Y: Any) -> Missing:
+def estimate(model: Any = None, X: Any = None, Y: Any = None) -> Missing:
     """Say how many true labels of Y were never said.
 
     Parameters
     ----------
-    model : estimator
+    model : estimator or None, default=None
         Fitted to positive-only labels by a method that learns how often true labels are said: its
-        `said_rates_` are not None (MPU, GenEML, Elkan08, Tacit). An estimator of your own needs
-        `said_rates_`, one rate a label; intervals come from its `rates(X, Y)`, if it has that.
+        `said_rates_` are not None (Tacit, MPU, GenEML, Elkan08). None fits a Tacit to X and Y. An
+        estimator of your own needs `said_rates_`, one rate a label; intervals come from its
+        `rates(X, Y)`, if it has that.
     X, Y
         The features, and the labels to which something is missing: positive-only, or a plain 0/1
         matrix, which is read so.
 
     Examples
     --------
-    >>> from tacit import GenEML
     >>> from tacit.missing import Positives, hide
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1000, 3))
+    >>> X = rng.normal(size=(1000, 6))
     >>> Y = rng.random(X.shape) < 1 / (1 + np.exp(-8 * X))
     >>> said, hidden = hide(Y, Positives(0.4), random_state=0)
-    >>> slow = dict(max_iter=100, tol=0)  # exposures settle long after rankings do
-    >>> model = GenEML(rank=3, embedding="tied", reg_w=0.1, normalize=None, random_state=0, **slow)
-    >>> found = estimate(model.fit(X, said), X, said)
+    >>> found = estimate(X=X, Y=said)
     >>> missing, low, high = found.total_missing
-    >>> low < hidden.nnz < high, bool(found.rates.identifiable.all())
+    >>> low < hidden.nnz < high, found.rates.total_known
     (True, True)
     """
+    labels = as_labels(Y, "positive-only")
+    if labels.kind != "positive-only":
+        raise ValueError(_KNOWN[labels.kind])
+    if not labels.positives.nnz:
+        raise ValueError("Y says yes to nothing, which is no measure of what is missing; give more")
+    if model is None:
+        # By name, for the package of a method stands above this one.
+        model = import_module("tacit").Tacit(random_state=0).fit(X, labels)
     try:
         c = model.said_rates_
     except NotFittedError:
@@ -65,11 +73,6 @@ def estimate(model: Any, X: Any, Y: Any) -> Missing:
         c = None
     if c is None:
         raise ValueError(no_rates(type(model).__name__))
-    labels = as_labels(Y, "positive-only")
-    if labels.kind != "positive-only":
-        raise ValueError(_KNOWN[labels.kind])
-    if not labels.positives.nnz:
-        raise ValueError("Y says yes to nothing, which is no measure of what is missing; give more")
     if len(c) != labels.n_labels:
         raise ValueError(
             f"Y has {labels.n_labels} labels but model has {len(c)}; give the labels it was "
@@ -83,7 +86,7 @@ def estimate(model: Any, X: Any, Y: Any) -> Missing:
         nan = np.full(labels.n_labels, np.nan)
         how = f"{type(model).__name__}'s own rates, which come without intervals."
         rates = Rates.of_labels(c, nan, nan, how, said)
-    warning = _warning(classes, rates.identifiable)
+    warning = _warning(classes, rates)
     if warning is not None:
         warnings.warn(warning, UserWarning, stacklevel=2)
     return Missing(classes, said, rates, warning)
@@ -170,7 +173,8 @@ class Missing:
         """All labels, then those with most missing: name, said, missing, its interval, share."""
         rates, missing = self.rates, self.missing
         head = ("label", "said", "missing", "between", "share missing")
-        rows: list[tuple[str, ...]] = [head, _row("all labels", self.total_said, *rates.overall)]
+        name = "all labels" + ("" if _tells_of_all(rates) else " ?")
+        rows: list[tuple[str, ...]] = [head, _row(name, self.total_said, *rates.overall)]
         for j in np.argsort(-missing, kind="stable")[: min(_LISTED, np.count_nonzero(missing))]:
             name = str(self.classes[j]) + ("" if rates.identifiable[j] else " ?")
             rows.append(_row(name, self.said[j], rates.c[j], rates.low[j], rates.high[j]))
@@ -216,16 +220,29 @@ def _row(name: str, said: int, c: float, low: float, high: float) -> tuple[str, 
     return name, f"{said:,}", f"{missing:,.0f}", between, f"{1 - c:.0%}"
 
 
-def _warning(classes: np.ndarray, identifiable: np.ndarray) -> str | None:
-    unknown = np.flatnonzero(~identifiable)
-    if not len(unknown):
+def _tells_of_all(rates: Rates) -> bool:
+    """Whether nothing speaks against the rate of all: an interval that is there and too wide."""
+    return rates.total_known or bool(np.isnan(rates.overall[1]))
+
+
+def _warning(classes: np.ndarray, rates: Rates) -> str | None:
+    told, unknown = [], np.flatnonzero(~rates.identifiable)
+    if not _tells_of_all(rates):
+        _, low, high = rates.overall
+        told.append(
+            "how much is missing in all is not identifiable, since too few rows are sure enough "
+            f"of a label to show how often it is said: between {1 - high:.0%} and {1 - low:.0%} of "
+            "what is true would suit them"
+        )
+    if len(unknown):
+        names = ", ".join(str(name) for name in classes[unknown[:_NAMED]])
+        more = ", …" if len(unknown) > _NAMED else ""
+        some = f"{len(unknown)} of {len(classes)} labels ({names}{more})"
+        told.append(f"how much is missing cannot be told for {some}")
+    if not told:
         return None
-    names = ", ".join(str(name) for name in classes[unknown[:_NAMED]])
-    more = ", …" if len(unknown) > _NAMED else ""
-    return (
-        f"how much is missing cannot be told for {len(unknown)} of {len(classes)} labels ({names}"
-        f"{more}); give more rows, a known c, or a random sample of fully annotated rows"
-    )
+    advice = "give more rows, a known c, or a random sample of fully annotated rows"
+    return "; ".join([*told, advice])
 
 
 def _axes() -> Any:

@@ -43,11 +43,12 @@ from scipy.special import expit, logit
 
 from tacit.basics.params import a_float, one_of
 
-__all__ = ["HeldOut", "Rates", "no_rates", "profile_rates", "shares"]
+__all__ = ["HeldOut", "Rates", "is_sharp", "is_total_known", "no_rates", "profile_rates", "shares"]
 
 LOWEST = 1e-3  # of a rate: below, a thousand true labels stand behind each one said
 _NORMAL = 1.96  # standard errors either side that make 95 %; its square is 3.84
-_WIDEST = 3.0  # high / low of an interval that still says something
+_WIDEST = 3.0  # high / low of an interval of a label that still says something
+_WIDEST_OF_ALL = 1.6  # and of that of all: how many are true is then known to a quarter either way
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,8 @@ class Rates:
         One rate for all labels together: c, low, high.
     how : str
         How it was got, and what is known to be wrong with it.
+    total_known : bool
+        Whether they say how much is missing in all: high ≤ 1.6 low in `overall`.
     identifiable : ndarray of bool, shape (n_labels,)
         Whether the data say anything of this label's c: it was said, and high ≤ 3 low. An interval
         that reaches across all of (0.001, 1] never is, nor one that is nan. It is a matter of
@@ -75,12 +78,16 @@ class Rates:
     how: str
     identifiable: np.ndarray
 
+    @property
+    def total_known(self) -> bool:
+        return bool(is_total_known(*self.overall[1:]))
+
     @classmethod
     def of(cls, c: Any, low: Any, high: Any, overall: Any, how: str, n_said: np.ndarray) -> Self:
         """Rates of labels that were said `n_said` times, kept within [0.001, 1]."""
         c, low, high = (np.broadcast_to(_kept(end), n_said.shape) for end in (c, low, high))
         one, least, most = (float(_kept(end)) for end in overall)
-        return cls(c, low, high, (one, least, most), how, (n_said > 0) & (high <= _WIDEST * low))
+        return cls(c, low, high, (one, least, most), how, (n_said > 0) & is_sharp(low, high))
 
     @classmethod
     def of_labels(cls, c: Any, low: Any, high: Any, how: str, n_said: np.ndarray) -> Self:
@@ -223,6 +230,16 @@ _BIAS = {
     "e2": "the said share of P(said | x): as low as e1 unless classes are separable",
     "e3": "the largest P(said | x): one noisy row decides, so there is no interval",
 }
+
+
+def is_sharp(low: Any, high: Any) -> Any:
+    """Whether an interval of rates says anything; no comparison with nan holds."""
+    return high <= _WIDEST * low
+
+
+def is_total_known(low: Any, high: Any) -> Any:
+    """Whether the interval of the rate of all labels tells how much is missing of them."""
+    return high <= _WIDEST_OF_ALL * low
 
 
 def no_rates(name: str) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-__all__ = ["Blend", "logs"]
+__all__ = ["Blend", "least", "logs", "standardised"]
 
 LEAST = 1e-3  # score; below it the logarithm goes on as its tangent
 _RISES = 1e-2  # least weight of the lead beyond the shortlist, where its order stays
@@ -54,29 +54,46 @@ class Blend:
 
     @classmethod
     def fit(
-        cls, names: tuple[str, ...], features: np.ndarray, said: np.ndarray, *, ceiling: bool
+        cls,
+        names: tuple[str, ...],
+        features: np.ndarray,
+        said: np.ndarray,
+        *,
+        ceiling: bool = True,
+        c: np.ndarray | None = None,
     ) -> Blend:
         """(2), of some entries: features of shape (n_entries, n_names); the first is the lead's.
+
+        Without a `ceiling` c is 1. Where the `c` of each entry is given
+        (`tacit.methods.tacit.ceiling`), w and b alone are learnt, and the blend's c is their mean.
 
         Examples
         --------
         >>> rng = np.random.default_rng(0)
         >>> f = 3 * rng.standard_normal((20000, 1))
         >>> said = (rng.random(20000) < 1 / (1 + np.exp(-2 * f[:, 0]))) & (rng.random(20000) < 0.4)
-        >>> blend = Blend.fit(("score",), f, said, ceiling=True)
+        >>> blend = Blend.fit(("score",), f, said)
         >>> round(blend.exposure, 1), round(float(blend.weights[0]))
         (0.4, 2)
         """
-        w, b, c = _fitted(features, said, ceiling)
-        a, b0, _ = (w, b, c) if features.shape[1] == 1 else _fitted(features[:, :1], said, ceiling)
-        return cls(names, w, b, c, np.array([max(a[0], _RISES), b0]))
+        known = c if ceiling else 1.0
+        w, b, common = _fitted(features, said, known)
+        alone = features.shape[1] == 1
+        a, b0, _ = (w, b, common) if alone else _fitted(features[:, :1], said, known)
+        return cls(names, w, b, common, np.array([max(a[0], _RISES), b0]))
 
     @classmethod
     def judged(
-        cls, features: np.ndarray, said: np.ndarray, other: np.ndarray, *, ceiling: bool
+        cls,
+        features: np.ndarray,
+        said: np.ndarray,
+        other: np.ndarray,
+        *,
+        ceiling: bool = True,
+        c: np.ndarray | None = None,
     ) -> np.ndarray:
         """The log-odds of other entries, by the blend of these."""
-        w, b, _ = _fitted(features, said, ceiling)
+        w, b, _ = _fitted(features, said, c if ceiling else 1.0)
         return other @ w + b
 
     def logits(self, features: np.ndarray) -> np.ndarray:
@@ -100,47 +117,69 @@ def logs(scores: np.ndarray, least: float = LEAST) -> np.ndarray:
 
 
 def _fitted(
-    features: np.ndarray, said: np.ndarray, ceiling: bool
+    features: np.ndarray, said: np.ndarray, c: np.ndarray | float | None
 ) -> tuple[np.ndarray, float, float]:
-    """w, b and c of (2), by Fisher's scoring: Newton's method with the expected curvature.
+    """w, b and c of (2), with the mean of c where it is given."""
+    G, mean, sd = standardised(features)
+    n, k = features.shape
+    share = float(np.clip(said.mean(), 1 / (n + 1), n / (n + 1)))
+    t = np.append(np.full(k, 1 / k), [np.log(share / (1 - share)), 0.0])
+    t, _ = least(G, said, t, held=c)
+    w = t[:k] / sd
+    return w, float(t[k] - mean @ w), float(expit(t[-1]) if c is None else np.mean(c))
 
-    In γ = log c/(1 - c) and z = wᵀf + b the slope of P(said) = cσ(z) is (cσ(1-σ) f, cσ(1-σ),
-    c(1-c)σ), and the expected curvature is Σ slope slopeᵀ / (P(said) (1 - P(said))).
-    """
+
+def standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features of mean 0 and standard deviation 1 with the constant one, and both."""
     mean, sd = features.mean(axis=0), features.std(axis=0)
     sd = np.where(sd > 0, sd, 1.0)
-    n, k = features.shape
-    G = np.hstack([(features - mean) / sd, np.ones((n, 1))])
-    y, prior = said.astype(np.float64), np.append(np.ones(k), [0.0, 0.0])
-    share = float(np.clip(y.mean(), 1 / (n + 1), n / (n + 1)))
-    t = np.append(np.full(k, 1 / k), [np.log(share / (1 - share)), 0.0 if ceiling else _FULL])
+    return np.hstack([(features - mean) / sd, np.ones((len(features), 1))]), mean, sd
 
-    def value(t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
-        p, c = expit(G @ t[:-1]), float(expit(t[-1])) if ceiling else 1.0
+
+def least(
+    G: np.ndarray,
+    said: np.ndarray,
+    t: np.ndarray,
+    shift: np.ndarray | float = 0.0,
+    held: np.ndarray | float | None = None,
+    steps: int = _STEPS,
+) -> tuple[np.ndarray, float]:
+    """Where (2) is least, from t = (w ∘ sd, b + wᵀ mean, γ) on, and its value there.
+
+    c = σ(γ + shift), a number or one for each entry; where c is `held`, γ stays, and nothing of γ
+    is in the value. By Fisher's scoring: Newton's method with the expected curvature. In γ and
+    z = wᵀf + b the slope of P(said) = cσ(z) is (cσ(1-σ) f, cσ(1-σ), c(1-c)σ), and the expected
+    curvature is Σ slope slopeᵀ / (P(said) (1 - P(said))).
+    """
+    y, prior = said.astype(np.float64), np.append(np.ones(len(t) - 2), [0.0, 0.0])
+
+    def value(t: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray | float]:
+        p, c = expit(G @ t[:-1]), expit(t[-1] + shift) if held is None else held
         q = np.clip(c * p, _TINY, 1 - _TINY)
         log_loss = -float(np.sum(np.log(np.where(said, q, 1 - q))))
-        doubt = -_DOUBT * np.log(c * (1 - c)) if ceiling else 0.0
-        return log_loss + 0.5 * float(prior @ (t * t)) + doubt, p, q, c
+        return log_loss + 0.5 * float(prior @ (t * t)) + (_doubt(t) if held is None else 0), p, q, c
 
     J, p, q, c = value(t)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         in_z, in_c = q * (1 - p), (1 - c) * q
         curvature, error = 1 / (q * (1 - q)), (q - y) / (q * (1 - q))
         weighed = G * (in_z**2 * curvature)[:, None]
-        H = np.zeros((k + 2, k + 2))
+        H = np.zeros((len(t), len(t)))
         H[:-1, :-1] = weighed.T @ G
         H[:-1, -1] = H[-1, :-1] = G.T @ (in_z * in_c * curvature)
-        H[-1, -1] = float(np.sum(in_c**2 * curvature)) if ceiling else 1.0
-        slope = np.append(G.T @ (in_z * error), np.sum(in_c * error) if ceiling else 0.0)
+        H[-1, -1] = float(np.sum(in_c**2 * curvature)) if held is None else 1.0
+        slope = np.append(G.T @ (in_z * error), np.sum(in_c * error))
         slope += prior * t
-        if ceiling:
-            slope[-1] += _DOUBT * (2 * c - 1)
-            H[-1, -1] += 2 * _DOUBT * c * (1 - c)
-        H[np.diag_indices(k + 2)] += prior + 1e-9 * (1 + np.diagonal(H))
-        step, length = _bounded_step(H, slope, t[-1], ceiling), 1.0
+        if held is None:
+            one = float(expit(t[-1]))
+            slope[-1] += _DOUBT * (2 * one - 1)
+            H[-1, -1] += 2 * _DOUBT * one * (1 - one)
+        H[np.diag_indices(len(t))] += prior + 1e-9 * (1 + np.diagonal(H))
+        step, length = _bounded_step(H, slope, t[-1], held is None), 1.0
         while length > 1e-3:
             new = t - length * step
-            new[-1] = np.clip(new[-1], -_FULL, _FULL)
+            if held is None:
+                new[-1] = np.clip(new[-1], -_FULL, _FULL)
             found = value(new)
             if found[0] <= J:
                 break
@@ -150,16 +189,20 @@ def _fitted(
         before, t, (J, p, q, c) = J, new, found
         if before - J <= 1e-10 * before:
             break
-    w = t[:k] / sd
-    return w, float(t[k] - mean @ w), c
+    return t, J
 
 
-def _bounded_step(H: np.ndarray, slope: np.ndarray, gamma: float, ceiling: bool) -> np.ndarray:
+def _doubt(t: np.ndarray) -> float:
+    c = expit(t[-1])
+    return float(-_DOUBT * np.log(c * (1 - c)))
+
+
+def _bounded_step(H: np.ndarray, slope: np.ndarray, gamma: float, free: bool) -> np.ndarray:
     """Newton's step, in which γ moves by at most 1 and stays within its bounds.
 
     Where a bound is met, the others take the step that is best with γ there: it still goes down.
     """
-    if not ceiling:
+    if not free:
         return np.append(np.linalg.solve(H[:-1, :-1], slope[:-1]), 0.0)
     step = np.linalg.solve(H, slope)
     at = float(np.clip(step[-1], max(-1.0, gamma - _FULL), min(1.0, gamma + _FULL)))

@@ -7,6 +7,7 @@ them anew. Of masked labels every label is scored by all.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,13 +20,16 @@ from tacit.basics.numerics import softplus
 from tacit.features.scaling import Scaling
 from tacit.labels import TopK
 from tacit.methods.tacit.blend import Blend, logs
+from tacit.methods.tacit.ceiling import Ceiling
+from tacit.methods.tacit.first.by_feature import SparseWeights
 from tacit.methods.tacit.plan import LINKS, LOOK
 from tacit.methods.tacit.report import Report
 from tacit.methods.tacit.saved import arrays_of, fields_of, numbers_of
 from tacit.methods.tacit.second_look import SecondLook, rows_of
 from tacit.methods.tacit.voice import Voice
+from tacit.missing import Rates
 from tacit.models import Model
-from tacit.models.model import said
+from tacit.models.model import said, silent_shift
 
 __all__ = ["RARITY", "Blended"]
 
@@ -52,6 +56,8 @@ class Blended(Model):
         What looks at the shortlist again.
     links : ndarray of shape (n_labels, n_labels) or None
         How the labels that were said of a row predict each other label.
+    ceiling : Ceiling or None
+        Which share of what is true was said, of all and of each label; None in parts of a model.
     report : Report
         What was tried and what it brought.
     """
@@ -65,6 +71,7 @@ class Blended(Model):
     report: Report
     look: SecondLook | None = None
     links: np.ndarray | None = None
+    ceiling: Ceiling | None = None
 
     H = None
 
@@ -89,8 +96,20 @@ class Blended(Model):
         return 2 * self.n_labels
 
     @property
+    def exposure(self) -> float:
+        """The share of all true labels that was said."""
+        return self.blend.exposure
+
+    @property
     def said_rates(self) -> np.ndarray:
-        return np.full(self.n_labels, self.blend.exposure)
+        if self.ceiling is None:
+            return np.full(self.n_labels, self.exposure)
+        return self.ceiling.labels[0]
+
+    def rates(self, blocks: Callable[[], Iterator[Block]], n_said: np.ndarray) -> Rates:
+        """Those of the fit, whatever rows they are asked of."""
+        assert self.ceiling is not None  # as in every fitted model
+        return self.ceiling.rates(n_said)
 
     def codes(self, block: Block) -> Array:
         return self.voices[0].model.codes(self.scaling(block))
@@ -98,12 +117,17 @@ class Blended(Model):
     def factors(self, block: Block) -> tuple[Array, None]:
         return block.backend.asarray(self.scores(block)), None
 
-    def with_blends(self, blend: Blend, completions: Blend | None, report: Report) -> Blended:
+    def with_blends(
+        self, blend: Blend, completions: Blend | None, ceiling: Ceiling, report: Report
+    ) -> Blended:
         """The same parts with these blends of them, in the float type of the file."""
         cast = blend.cast(self.dtype)
         links = None if completions is None else self.links
         both = None if completions is None else completions.cast(self.dtype)
-        return replace(self, blend=cast, completion_blend=both, links=links, report=report)
+        known = ceiling.along(blend.exposure).cast(self.dtype)
+        return replace(
+            self, blend=cast, completion_blend=both, links=links, ceiling=known, report=report
+        )
 
     # Scores
 
@@ -118,7 +142,8 @@ class Blended(Model):
         for voice in self.voices[1:]:
             told[voice.name] = voice.tells(plain if voice.plain else scaled, at)
         if self.look is not None:
-            told[LOOK] = self.look.logits(rows_of(plain.X), top)
+            rows = rows_of(self.scaling.unweighted()(block).X)
+            told[LOOK] = self.look.logits(rows, top)
         told[RARITY] = self.rarity.astype(np.float64)[at]
         if known is not None and self.links is not None:
             found = known.astype(self.dtype) @ self.links
@@ -132,15 +157,15 @@ class Blended(Model):
         links = [LINKS] if known and self.links is not None else []
         return (self.voices[0].name, *more, *look, RARITY, *links)
 
-    def lead(self, block: Block) -> Array:
-        """The scores of the lead for all labels."""
-        U, H = self.voices[0].model.factors(self.scaling(block))
-        return U if H is None else U @ H.T
-
     def listed(self, block: Block, skip: Any = None, more: int = 0) -> TopK:
         """The shortlists of the rows by the lead, and `more` labels behind them."""
         m = min(self.n_labels, (self.shortlist or self.n_labels) + more)
-        found = block.backend.top_k(self.lead(block), None, m, skip)
+        lead, rows = self.voices[0].model, self.scaling(block)
+        if isinstance(lead, SparseWeights):
+            found = lead.best(rows, m, skip)
+        else:
+            U, H = lead.factors(rows)
+            found = block.backend.top_k(U if H is None else U @ H.T, None, m, skip)
         return TopK(
             np.where(np.isfinite(found.scores), found.indices, -1),
             np.where(np.isfinite(found.scores), found.scores, 0),
@@ -157,14 +182,25 @@ class Blended(Model):
         return self._ranked(block, k, None, self.blend, None)
 
     def completion(self, block: Block, k: int, fold_in: bool) -> TopK:
-        blend, known = self.blend, None
-        if fold_in and self.completion_blend is not None:
-            blend, known = self.completion_blend, block.Y.scipy()
-        return self._ranked(block, k, said(block), blend, known)
+        """Ranked by P(true | unsaid) = (1 - c) p / (1 - c p) = σ(z + log(1 - c)) for p = σ(z).
 
-    def _ranked(self, block: Block, k: int, skip: Any, blend: Blend, known: Any) -> TopK:
+        The blend for completions learned where half of what was said was known, so that half of
+        this is in its z already.
+        """
+        c = self.said_rates
+        silence = silent_shift(c, np.dtype(np.float64), most=1 - 1e-7)
+        silence[c == 1] = 0.0  # nothing is hidden: what the features say, whatever was said
+        if not fold_in or self.completion_blend is None:
+            return self._ranked(block, k, said(block), self.blend, None, silence)
+        silence = np.where(c == 1, 0.0, silence - np.log1p(-c / 2))
+        return self._ranked(block, k, said(block), self.completion_blend, block.Y.scipy(), silence)
+
+    def _ranked(
+        self, block: Block, k: int, skip: Any, blend: Blend, known: Any, shift: Any = 0.0
+    ) -> TopK:
         top = self.listed(block, skip, k)
         new = self._blended(block, top, blend, known)
+        new += np.broadcast_to(shift, self.n_labels)[top.indices]
         new[top.indices < 0] = -np.inf
         order = np.argsort(-new, axis=1, kind="stable")[:, :k]
         take = lambda a: np.take_along_axis(a, order, axis=1)
@@ -185,18 +221,6 @@ class Blended(Model):
     def probability(self, scores: Any) -> Any:
         """σ(z) = exp(-log(1 + e⁻ᶻ)), which tells apart what ½ (1 + tanh(z/2)) rounds to 0."""
         return array_namespace(scores).exp(-softplus(-scores))
-
-    def unsaid_probability(self, scores: np.ndarray, fold_in: bool) -> np.ndarray:
-        """P(true | unsaid) = (1 - c) p / (1 - c p) = σ(z + log(1 - c)) for p = σ(z).
-
-        The blend for completions learned where half of what was said was known, so that half of
-        this is in its z already.
-        """
-        c = self.blend.exposure
-        if c == 1:  # nothing is hidden: what the features say, whatever was said of the label
-            return self.probability(scores)
-        half = fold_in and self.completion_blend is not None
-        return self.probability(scores + np.log1p(-c) - (np.log1p(-c / 2) if half else 0.0))
 
     # Files
 

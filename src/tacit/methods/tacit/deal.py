@@ -84,9 +84,9 @@ class Dealt:
         """The rows of one of `cv` folds, about `most` of them at most."""
         return self._where(lambda place: (place % cv == fold) & (place < most * cv))
 
-    def rest(self, fold: int, cv: int) -> SomeRows:
-        """The rows of all other folds."""
-        return self._where(lambda place: place % cv != fold)
+    def rest(self, fold: int, cv: int, most: float = np.inf) -> SomeRows:
+        """The rows of all other folds, about `most` of them at most."""
+        return self._where(lambda place: (place % cv != fold) & (place * (cv - 1) < most * cv))
 
     def without_cells(self) -> SomeRows:
         """All rows of masked labels, a fifth of whose known cells are taken for unknown."""

@@ -13,9 +13,7 @@ be tried, and how long it takes.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,14 +27,16 @@ from tacit.methods.tacit.earlier.model import TacitModel
 from tacit.methods.tacit.first.by_feature import ByThemselves
 from tacit.methods.tacit.first.products import ByProducts
 from tacit.methods.tacit.first.ridge import FirstRidge
-from tacit.methods.tacit.held_out import Held, chosen, with_links
+from tacit.methods.tacit.held_out import Held, ceiling_of, chosen, with_links
 from tacit.methods.tacit.limits import LIMITS, Limits
 from tacit.methods.tacit.parts import Parts
-from tacit.methods.tacit.plan import Plan, Watch, sizes_of
+from tacit.methods.tacit.plan import Plan, seconds_of, sizes_of
 from tacit.methods.tacit.report import Report
+from tacit.methods.tacit.watch import Watch
 
 __all__ = ["Tacit"]
 
+_SAFE = 0.9  # of the time that is left: fits of more rows take longer, not all in proportion
 SILENT = 0.2  # the weight of rows that say nothing, where silence means nothing
 
 
@@ -92,7 +92,7 @@ class Tacit(MultiLabelEstimator):
     _checks = {
         "scaling": one_of("auto", "none", "unit", "idf", "standard", "fourier"),
         "budget": (
-            lambda v: _seconds(v) is not None,
+            lambda v: seconds_of(v) is not None,
             'None, "auto", seconds, or such as "60s" or "5min"',
         ),
         "cv": an_int(at_least=2),
@@ -131,7 +131,7 @@ class Tacit(MultiLabelEstimator):
 
     @property
     def exposure_(self) -> float:
-        return float(self.model_.said_rates[0])
+        return float(self.model_.exposure)
 
     def plan(self, X: Any, Y: Any) -> Plan:
         """What a fit would try, what not and why, and the seconds and bytes it would take."""
@@ -146,45 +146,75 @@ class Tacit(MultiLabelEstimator):
             )
         watch, report, limits = Watch(self.verbose), Report(), self.limits or LIMITS
         plan, dealt = self._planned(problem), Dealt.of(SomeRows.of(problem))
-        parts = self._chosen(dealt, Parts(plan, limits, self._seed(problem)), report, watch)
-        held = self._held(dealt, parts)
+        parts = Parts(plan, limits, self._seed(problem), watch=watch)
+        parts = self._chosen(dealt, parts, report)
+        if self._promises:
+            parts = replace(parts, plan=plan.at(watch.elapsed, limits, self._seconds))
+        parts, held = self._held(dealt, parts)
         watch.lap("the parts without the rows held out", report)
-        blend = chosen(held, problem.kind, report)
+        ceiling = ceiling_of(held, problem.kind, report)
+        seconds = watch.within(self._left(problem, watch))
+        blend = chosen(held, problem.kind, ceiling, report, seconds)
         whole = parts.only(blend.names).fit(dealt.all)
         watch.lap("the parts on all rows", report)
-        completions = with_links(held, blend, problem.kind, report) if parts.links else None
-        report.notes += plan.left_out
-        return Fit(whole.with_blends(blend, completions, report))
+        completions = None
+        if parts.links:
+            completions = with_links(held, blend, problem.kind, ceiling, report)
+        report.notes += parts.plan.left_out
+        return Fit(whole.with_blends(blend, completions, ceiling, report))
 
-    def _held(self, dealt: Dealt, parts: Parts) -> list[Held]:
-        """What parts say of rows or, of masked labels, of cells that they have not seen."""
-        limits, cv = parts.limits, self.cv
+    def _held(self, dealt: Dealt, parts: Parts) -> tuple[Parts, list[Held]]:
+        """What parts say of rows that they have not seen.
+
+        What is chosen in fitting them is chosen once, by the first fold. Masked labels are asked
+        for of rows in the fit, too: so cells of these are held out beside other rows.
+        """
+        limits, cv, held = parts.limits, self.cv, list[Held]()
         if dealt.all.problem.kind == "masked":
             fitted = parts.fit(dealt.without_cells())
-            return [Held.of_cells(fitted, *dealt.cells(limits.judged_rows))]
-        return [
-            Held.of(parts.fit(dealt.rest(k, cv)), dealt.fold(k, cv, limits.judged_rows))
-            for k in range(parts.plan.folds(cv, limits))
-        ]
+            held.append(Held.of_cells(fitted, *dealt.cells(limits.judged_rows)))
+        for k in range(parts.plan.folds(cv, limits)):
+            unseen = dealt.fold(k, cv, limits.judged_rows)
+            fitted = parts.fit(dealt.rest(k, cv, limits.held_rows), unseen)
+            held.append(Held.of(fitted, unseen))
+            parts = parts.settled(fitted)
+        return parts, held
 
     def _planned(self, problem: Problem) -> Plan:
-        limits, seconds = self.limits or LIMITS, _seconds(self.budget)
-        assert seconds is not None  # as its check saw to
-        return Plan.of(sizes_of(problem), limits, seconds)
+        return Plan.of(sizes_of(problem), self.limits or LIMITS, self._seconds)
 
-    def _chosen(self, dealt: Dealt, parts: Parts, report: Report, watch: Watch) -> Parts:
+    def _left(self, problem: Problem, watch: Watch) -> float:
+        """The seconds that the last fit has, as if it were one of the rows that were not held out.
+
+        Only a budget in seconds is a promise: else the clock does not decide what is fitted.
+        """
+        limits = self.limits or LIMITS
+        taught = min(problem.n_samples * (self.cv - 1) / self.cv, limits.held_rows)
+        left = (self._seconds - watch.elapsed) * _SAFE * taught / problem.n_samples
+        return left if self._promises else np.inf
+
+    @property
+    def _promises(self) -> bool:
+        return 0 < self._seconds < np.inf
+
+    @property
+    def _seconds(self) -> float:
+        """The budget; minus one for that which goes by the lead."""
+        seconds = seconds_of(self.budget)
+        assert seconds is not None  # as its check saw to
+        return seconds
+
+    def _chosen(self, dealt: Dealt, parts: Parts, report: Report) -> Parts:
         """The parts with the scaling, λ and p under which rows left out one by one rank best."""
         problem, limits = dealt.all.problem, parts.limits
         kinds = choices(problem.blocks) if self.scaling == "auto" else (self.scaling,)
         if problem.kind == "masked":
             kinds = tuple("standard" if kind == "fourier" else kind for kind in kinds[:1])
-        weight = SILENT if problem.kind == "positive-only" else 1.0
+        weight = 1.0 if problem.kind == "complete" else SILENT
         judged = dealt.first(parts.plan.n_choosing(limits))
         best: tuple[float, Scaling, Any] = (-1.0, Scaling(kinds[0]), None)
         for kind in kinds:
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
-            if problem.kind == "masked":
-                return replace(parts, scaling=scaling)
             rows = dealt.all.scaled(scaling)
             if "ridge" in parts.plan.names:
                 some = judged.scaled(scaling).blocks
@@ -193,7 +223,7 @@ class Tacit(MultiLabelEstimator):
                     rows, some, weight, limits, rough=rough
                 )
             elif "ridge by products" in parts.plan.names:
-                found = ByProducts.choose(rows, limits)
+                found = ByProducts.choose(rows, weight, limits)
             else:
                 found = ByThemselves.choose(rows, limits)
             if found[0] > best[0]:
@@ -206,7 +236,7 @@ class Tacit(MultiLabelEstimator):
         ):
             some = judged.scaled(scaling).blocks
             _, lead = FirstRidge.choose(dealt.all.scaled(scaling), some, weight, limits)
-        watch.lap("choosing the first model", report)
+        parts.watch.lap("choosing the first model", report)
         report.notes.append(f"{scaling.kind} features, {lead}")
         return replace(parts, scaling=scaling, lead=lead)
 
@@ -215,15 +245,3 @@ class Tacit(MultiLabelEstimator):
 
     def _working_set(self, known: Facts) -> int:
         return 4 * known.n_features * known.n_labels + 3 * known.n_features**2
-
-
-def _seconds(budget: Any) -> float | None:
-    """A budget in seconds: infinity for None, minus one for "auto"; None where it is none."""
-    if budget is None:
-        return float("inf")
-    if isinstance(budget, Real) and not isinstance(budget, bool):
-        return float(budget) if float(budget) > 0 else None
-    if budget == "auto":
-        return -1.0
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*", str(budget))
-    return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] or None if found else None

@@ -7,7 +7,8 @@ the judged rows no better is left out, and costs nothing more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -17,13 +18,17 @@ from tacit.backends.block import Block
 from tacit.labels import TopK
 from tacit.methods.tacit.blend import Blend
 from tacit.methods.tacit.blended import RARITY, Blended
+from tacit.methods.tacit.ceiling import Ceiling
 from tacit.methods.tacit.deal import SomeRows, only, together
 from tacit.methods.tacit.judge import gains, is_clear
 from tacit.methods.tacit.plan import LINKS
 from tacit.methods.tacit.report import Report, Step
 from tacit.metrics.top import contains
 
-__all__ = ["Held", "chosen", "with_links"]
+_RIGHT = 0.5  # standard errors: parts that bring nothing cost little, so likely is enough
+_SURE = 1.0  # for links, which people see as claims about rows that they know
+
+__all__ = ["Held", "ceiling_of", "chosen", "with_links"]
 
 
 @dataclass(frozen=True)
@@ -40,11 +45,14 @@ class Held:
 
     @classmethod
     def of(cls, parts: Blended, rows: SomeRows) -> Self:
-        """What these parts say of rows that they have not seen."""
+        """What these parts say of rows that they have not seen, and of which labels it counts."""
         block = together(rows.blocks, rows.backend)
         top, Y = parts.listed(block), block.Y.scipy()
+        counts = top.indices >= 0
+        if block.omega is not None:
+            counts &= contains(block.omega.scipy(), top.indices)
         said = contains(Y, top.indices)
-        return cls(parts, block, top, parts.features(block, top), said, top.indices >= 0, Y.nnz)
+        return cls(parts, block, top, parts.features(block, top), said, counts, Y.nnz)
 
     @classmethod
     def of_cells(cls, parts: Blended, block: Block, cells: sp.csr_array) -> Self:
@@ -53,26 +61,52 @@ class Held:
         said, held = contains(Y, top.indices), contains(cells, top.indices)
         return cls(parts, block, top, parts.features(block, top), said, held, cells.nnz)
 
-    def asked(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Features and answers where half of what was said is known, and how much is asked."""
+    def asked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Features, answers and labels where half of what was said is known; how much is asked."""
         said = self.block.Y.scipy()
         known = np.random.default_rng(0).random(said.nnz) < 0.5
         left, wanted = only(said, known), only(said, ~known)
         skip = self.block.backend.sparse(left, pattern=True)
         top = self.parts.listed(self.block, skip)
         features = self.parts.features(self.block, top, left)
-        return features, contains(wanted, top.indices), wanted.nnz
+        return features, contains(wanted, top.indices), top.indices, wanted.nnz
 
 
-def chosen(held: list[Held], kind: str, report: Report) -> Blend:
-    """The blend of the parts that rank held-out rows best: each that is in brings something."""
+def ceiling_of(held: list[Held], kind: str, report: Report) -> Ceiling:
+    """How much of what is true was said, by all that the parts say of the rows held out."""
+    names, n_labels = held[0].parts.names(), held[0].parts.n_labels
+    if kind != "positive-only":
+        return Ceiling.none(n_labels)
+    features, said, counts, label = _together(held)
+    row = np.nonzero(counts)[0]
+    found = Ceiling.of(features[counts], said[counts], label[counts], row, n_labels)
+    if len({*names} - {RARITY}) < 2:  # by ridge alone it was off by up to a factor of three
+        found = found.unknown()
+    report.notes.append(str(found))
+    return found
+
+
+def _together(held: list[Held]) -> list[np.ndarray]:
+    """Features, what was said, what counts, and the labels, of all folds."""
+    parts = [(h.features, h.said, h.counts, h.top.indices) for h in held]
+    return [np.concatenate(arrays) for arrays in zip(*parts)]
+
+
+def chosen(
+    held: list[Held], kind: str, ceiling: Ceiling, report: Report, seconds: Mapping[str, float]
+) -> Blend:
+    """The blend of the parts that rank held-out rows best: each that is in brings something.
+
+    `seconds` are those that the parts took; of a part that may not be fitted again, infinity.
+    """
     names = held[0].parts.names()
-    features, said, counts = (
-        np.concatenate([getattr(h, name) for h in held]) for name in ("features", "said", "counts")
-    )
-    judge = _Judge(names, features, said, counts, kind, sum(h.n_said for h in held))
-    best, lead = max(_sets(names), key=lambda tried: judge.gain(tried).mean()), names[:1]
-    if not is_clear(judge.gain(best) - judge.gain(lead)):
+    features, said, counts, label = _together(held)
+    c = ceiling.labels[0][label] if ceiling.says_something else None
+    n_said = sum(h.n_said for h in held)
+    judge = _Judge(names, features, said, counts, kind, n_said, c)
+    may = [tried for tried in _sets(names) if np.isfinite([seconds.get(n, 0) for n in tried]).all()]
+    best, lead = max(may, key=lambda tried: judge.gain(tried).mean()), names[:1]
+    if not is_clear(judge.gain(best) - judge.gain(lead), _RIGHT):
         best = lead
     for name in names[1:]:
         less = tuple(other for other in best if other != name)
@@ -82,12 +116,14 @@ def chosen(held: list[Held], kind: str, report: Report) -> Blend:
         with_it = tuple(n for n in names if n in best or n == name)
         without = tuple(n for n in with_it if n != name)
         before = judge.figure(without) if without else 0.0
-        report.steps.append(Step(name, "", judge.figure(with_it), before, name in best, 0.0))
+        took = seconds.get(name, 0.0)
+        why = "" if np.isfinite(took) else "and the budget has no room for it"
+        report.steps.append(
+            Step(name, why, judge.figure(with_it), before, name in best, round(took, 2))
+        )
     report.steps.append(Step("all together", "", judge.figure(best), 0.0, True, 0.0))
     blend = judge.blend(best)
-    if kind == "positive-only":
-        report.notes.append(f"about {blend.exposure:.0%} of the true labels were said")
-    return blend
+    return replace(blend, exposure=ceiling.overall[0]) if ceiling.says_something else blend
 
 
 def _sets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -106,14 +142,18 @@ class _Judge:
     counts: np.ndarray
     kind: str
     n_said: int
+    c: np.ndarray | None  # of each entry; None where the blend has to find one
     ranks: int = 5
     known_logits: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
 
     def blend(self, names: tuple[str, ...]) -> Blend:
         """The blend of these parts, by all rows."""
         which = [self.names.index(name) for name in names]
-        features, ceiling = self.features[self.counts][:, which], self.kind == "positive-only"
-        return Blend.fit(names, features, self.said[self.counts], ceiling=ceiling)
+        features, c = self.features[self.counts][:, which], self._of(self.counts)
+        return Blend.fit(names, features, self.said[self.counts], c=c)
+
+    def _of(self, entries: np.ndarray) -> np.ndarray | None:
+        return None if self.c is None else self.c[entries]
 
     def gain(self, names: tuple[str, ...]) -> np.ndarray:
         """How well each row is ranked by the blend of the other half of the rows."""
@@ -144,26 +184,29 @@ class _Judge:
         half = np.random.RandomState(0).permutation(len(self.said)) % 2 == 0
         logits = np.empty(self.said.shape)
         for rows in (half, ~half):
-            known, ceiling = self.counts & ~rows[:, None], self.kind == "positive-only"
+            known = self.counts & ~rows[:, None]
             own, other = self.features[known][:, which], self.features[rows][..., which]
-            logits[rows] = Blend.judged(own, self.said[known], other, ceiling=ceiling)
+            logits[rows] = Blend.judged(own, self.said[known], other, c=self._of(known))
         self.known_logits[names] = logits
         return logits
 
 
-def with_links(held: list[Held], blend: Blend, kind: str, report: Report) -> Blend | None:
+def with_links(
+    held: list[Held], blend: Blend, kind: str, ceiling: Ceiling, report: Report
+) -> Blend | None:
     """The blend for completions, of what else was said of a row too; None if it finds no more.
 
     Half of what was said of each held-out row is known and the other half asked for, among the
     labels that are best without those known, over twenty ranks.
     """
     asked = [each.asked() for each in held]
-    features, said = (np.concatenate([part[i] for part in asked]) for i in (0, 1))
+    features, said, label = (np.concatenate([part[i] for part in asked]) for i in range(3))
     names = held[0].parts.names(known=True)
-    counts, n_said = np.ones(said.shape, bool), int(sum(part[2] for part in asked))
-    judge = _Judge(names, features, said, counts, kind, n_said, ranks=20)
+    counts, n_said = np.ones(said.shape, bool), int(sum(part[3] for part in asked))
+    c = ceiling.among_unknown()[label] if ceiling.says_something else None
+    judge = _Judge(names, features, said, counts, kind, n_said, c, ranks=20)
     both = (*blend.names, LINKS)
     won = judge.gain(both) - judge.gain(blend.names)
     figures = judge.figure(both), judge.figure(blend.names)
-    report.steps.append(Step(f"{LINKS}, for completions", "", *figures, is_clear(won), 0.0))
-    return judge.blend(both) if is_clear(won) else None
+    report.steps.append(Step(f"{LINKS}, for completions", "", *figures, is_clear(won, _SURE), 0.0))
+    return judge.blend(both) if is_clear(won, _SURE) else None

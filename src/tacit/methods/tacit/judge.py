@@ -31,6 +31,6 @@ def gain_of_scores(b: Block, scores: Any) -> np.ndarray:
     return gains(contains(b.Y.scipy(), top.indices))
 
 
-def is_clear(won: np.ndarray) -> bool:
-    """Whether rows won by more than chance: by one standard error of their mean."""
-    return bool(won.mean() > won.std() / max(len(won), 1) ** 0.5)
+def is_clear(won: np.ndarray, errors: float) -> bool:
+    """Whether rows won by more than so many standard errors of their mean."""
+    return bool(won.mean() > errors * won.std() / max(len(won), 1) ** 0.5)

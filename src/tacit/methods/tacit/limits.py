@@ -22,12 +22,14 @@ class Limits:
     choosing_rows: int = 4_000  # rows that choose scaling, power and λ: a gain to half a per cent
     choosing_scores: int = 10**7  # of them × labels; beyond, fewer rows choose
     judged_rows: int = 8_000  # rows that teach the blend; it has some six weights
+    held_rows: int = 100_000  # rows that teach the parts which are judged; all teach the last fit
     taught_rows: int = 1_500  # rows held out at least, in as many folds as that takes
     look_numbers: int = 10**9  # of features that the second look reads: some 20 s a pass of it
     gathered: int = 4 * 10**8  # numbers of X brought into one place for network and nearest
     link_labels: int = 8_000  # labels; links between all of them: 64 million numbers
     flops: float = 1e11  # operations a second of a network on two cores, as measured in 2026
-    auto_seconds: float = 120.0  # for all that may be left out, unless a budget says otherwise
+    auto_seconds: float = 60.0  # for all that may be left out, unless a budget says otherwise …
+    auto_times: float = 2.0  # … or this many times what the first model takes, where that is more
 
 
 LIMITS = Limits()

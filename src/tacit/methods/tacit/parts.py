@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from tacit.methods.leml.minimise import Minimiser
 from tacit.methods.tacit.blend import LEAST, Blend
 from tacit.methods.tacit.blended import Blended
 from tacit.methods.tacit.deal import Dealt, SomeRows
+from tacit.methods.tacit.first.known_rows import with_known_rows
 from tacit.methods.tacit.first.network import FirstNetwork
 from tacit.methods.tacit.first.products import FOLDS
 from tacit.methods.tacit.limits import Limits
@@ -26,16 +29,16 @@ from tacit.methods.tacit.report import Report
 from tacit.methods.tacit.second_look import SecondLook, rows_of
 from tacit.methods.tacit.shortlists import OffListEntries, Shortlists, listed
 from tacit.methods.tacit.voice import Voice
+from tacit.methods.tacit.watch import Watch
 from tacit.metrics.top import contains
 from tacit.models.nearest_rows import NearestRows
 
 __all__ = ["Parts"]
 
 NEAREST = 20  # rows that vote
-_C = 1.0  # of the second look: half and twice of it rank alike
 _DRAWN = 10  # labels of a row beyond its shortlist, where the lead is rough
 _LINKED = 100.0  # λ of the links between labels
-_RANK, _REG, _PASSES = 100, 3.0, 8  # of the low rank of what is known
+_RANK, _REG, _PASSES = 100, 10.0, 8  # of the low rank of what is known
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,30 @@ class Parts:
     seed: int
     scaling: Scaling = Scaling("none")  # noqa: RUF009
     lead: Any = None
+    look_c: float | None = None
     wanted: tuple[str, ...] | None = None
+    watch: Watch = field(default_factory=Watch)
+
+    def settled(self, fitted: Blended) -> Parts:
+        """The same, with what these chose as they were fitted."""
+        return replace(self, look_c=fitted.look.C) if fitted.look is not None else self
 
     def only(self, names: tuple[str, ...]) -> Parts:
         """The same, but for parts that the blend has no use for."""
         return replace(self, wanted=names)
 
-    def fit(self, rows: SomeRows) -> Blended:
-        """All parts, fitted to these rows, without a blend of them."""
-        scaled, plain = rows.scaled(self.scaling), rows.scaled(self.scaling.without_waves())
+    def fit(self, rows: SomeRows, unseen: SomeRows | None = None) -> Blended:
+        """All parts, fitted to these rows, without a blend of them.
+
+        By the rows that are not seen they choose what is not settled.
+        """
+        plain = rows.scaled(self.scaling.without_waves())
         masked = rows.problem.kind == "masked"
-        voices, look = (self._masked(plain), None) if masked else self._ranked(scaled, plain)
+        voices, look = (self._masked(rows), None) if masked else self._ranked(rows, unseen)
         if self._wants("nearest rows"):
             blocks = plain.blocks.map(_without_constant)
-            near = NearestRows.of(blocks, NEAREST, rows.dtype)
+            with self.watch.part("nearest rows"):
+                near = NearestRows.of(blocks, NEAREST, rows.dtype)
             voices.append(Voice("nearest rows", near, 1 / (2 * NEAREST), True))
         counts, n = rows.blocks.sum(_counts)
         rarity = np.log((counts + 0.5) / (n + 1)).astype(rows.dtype)
@@ -80,45 +93,72 @@ class Parts:
         return name in self.plan.names and (self.wanted is None or name in self.wanted)
 
     def _masked(self, rows: SomeRows) -> list[Voice]:
-        """Of masked labels: networks, and logistic low rank of what is known."""
-        named = zip(("network", "network again"), NETWORKS)
-        voices = [
-            Voice(name, replace(net, seed=self.seed).fit(rows), None, True)
-            for name, net in named
-            if name == "network" or self.wanted is None or name in self.wanted
-        ]
-        if self._wants("low rank"):
-            problem = rows.as_problem(Loop("low rank", _PASSES, 1e-4), self.seed)
-            found = Minimiser(loss="logistic").solve(problem, _RANK, _REG)
-            voices.append(Voice("low rank", found.model, None, True))
+        """Of masked labels: the lead, networks, and logistic low rank of what is known."""
+        plain, fits = rows.scaled(self.scaling.without_waves()), dict[str, Callable[..., Any]]()
+        if "network" in self.plan.names:
+            for i, (name, net) in enumerate(zip(("network", "network again"), NETWORKS)):
+                fits[name] = replace(net, seed=self.seed + i).fit
+        if "low rank" in self.plan.names:
+            fits["low rank"] = self._low_rank
+        # A code of each row: beyond, the networks alone.
+        own = rows.n_samples * NETWORKS[0].rank <= self.limits.gathered
+        voices = [self._leading(rows)[0]]
+        for name, fit in fits.items():
+            if self.wanted is None or name in self.wanted:
+                with self.watch.part(name):
+                    model = with_known_rows(plain, fit) if own else fit(plain)
+                voices.append(Voice(name, model, None, True))
         return voices
 
-    def _ranked(self, scaled: SomeRows, plain: SomeRows) -> tuple[list[Voice], SecondLook | None]:
-        """The lead, and what stands beside it."""
+    def _leading(self, rows: SomeRows) -> tuple[Voice, list[tuple[Any, Any]]]:
+        """The lead, and what scores these rows without having seen them."""
         assert self.lead is not None
-        model, held = self.lead.fit(scaled, self.limits)
-        voices = [Voice(self.lead.name, model, LEAST, False)]
-        look = None
+        with self.watch.part(self.lead.name):
+            model, held = self.lead.fit(rows.scaled(self.scaling), self.limits)
+        return Voice(self.lead.name, model, LEAST, False), held
+
+    def _low_rank(self, rows: SomeRows) -> Any:
+        problem = rows.as_problem(Loop("low rank", _PASSES, 1e-4), self.seed)
+        return Minimiser(loss="logistic").solve(problem, _RANK, _REG).model
+
+    def _ranked(
+        self, rows: SomeRows, unseen: SomeRows | None
+    ) -> tuple[list[Voice], SecondLook | None]:
+        """The lead, and what stands beside it."""
+        lead, held = self._leading(rows)
+        voices, look = [lead], None
         if self._wants(LOOK):
-            look = self._look(scaled, plain, held, self.lead.rough)
+            judged = None
+            if unseen is not None and self.look_c is None:
+                judged = self._shortlists(unseen, lead.model)
+            with self.watch.part(LOOK):
+                look = self._look(rows, held, judged)
         if self._wants("network"):
-            network = FirstNetwork(seed=self.seed).fit(plain)
+            plain = rows.scaled(self.scaling.without_waves())
+            with self.watch.part("network"):
+                network = FirstNetwork(seed=self.seed).fit(plain)
             voices.append(Voice("network", network, None, True))
         return voices, look
 
     def _look(
-        self, scaled: SomeRows, plain: SomeRows, held: list[tuple[Any, Any]], rough: bool
+        self, rows: SomeRows, held: list[tuple[Any, Any]], judged: Shortlists | None
     ) -> SecondLook:
         """A second look learned from the shortlists of rows by models that have not seen them."""
-        most, parts = listed(scaled.problem.n_labels), []
-        for fold, unseen in held:
-            mine, theirs = plain.blocks, scaled.blocks
-            if fold is not None:
-                n = scaled.n_samples
-                mine, theirs = (Dealt.of(r).fold(fold, FOLDS, n).blocks for r in (plain, scaled))
-            X, tops = mine.sum(_rows_of), theirs.sum(_shortlisted, unseen, most, rough)
-            parts += [Shortlists(x, *top) for x, top in zip(X, tops, strict=True)]
-        return SecondLook.fit(Shortlists.of(parts), scaled.problem.n_labels, _C).cast(scaled.dtype)
+        parts, n_labels = list[Shortlists](), rows.problem.n_labels
+        for fold, scorer in held:
+            own = rows if fold is None else Dealt.of(rows).fold(fold, FOLDS, rows.n_samples)
+            parts.append(self._shortlists(own, scorer))
+        lists = Shortlists.of(parts)
+        if judged is not None:
+            return SecondLook.chosen(lists, judged, n_labels).cast(rows.dtype)
+        return SecondLook.fit(lists, n_labels, self.look_c or 1.0).cast(rows.dtype)
+
+    def _shortlists(self, rows: SomeRows, scorer: Any) -> Shortlists:
+        """The shortlists of rows by what has not seen them."""
+        most, rough = listed(rows.problem.n_labels), self.lead.rough
+        X = rows.scaled(self.scaling.unweighted()).blocks.sum(_rows_of)
+        tops = rows.scaled(self.scaling).blocks.sum(_shortlisted, scorer, most, rough)
+        return Shortlists.of([Shortlists(x, *top) for x, top in zip(X, tops, strict=True)])
 
 
 def _without_constant(b: Block) -> Block:
@@ -152,18 +192,20 @@ def _rows_of(b: Block) -> list[Any]:
     return [rows_of(b.X)]
 
 
-def _shortlisted(b: Block, unseen: Any, most: int, rough: bool) -> list[Any]:
+def _shortlisted(b: Block, scorer: Any, most: int, rough: bool) -> list[Any]:
     """The best labels of each row by a model that has not seen it, and what was said of them."""
     parts, beyond = [], []
-    for i, rows in enumerate(pieces(b, b.Y.shape[1])):
+    for i, rows in enumerate(pieces(b, 10 * most if rough else b.Y.shape[1])):  # laid out a row
         part = b.some(rows)
-        S: Array = unseen.scores(part)
-        S = b.backend.asarray(S)
-        top = b.backend.top_k(S, None, most, None)
+        if rough:
+            top = scorer.best(part, most, None)
+        else:
+            top = b.backend.top_k(b.backend.asarray(scorer.scores(part)), None, most, None)
         Y = part.Y.scipy()
         parts.append((top, contains(Y, top.indices), np.diff(Y.indptr) > 0))
         if rough:
-            drawn = OffListEntries.drawn(S, Y, top.indices, _DRAWN, i)
+            at = partial(scorer.entries, part)
+            drawn = OffListEntries.drawn(at, Y, top.indices, _DRAWN, i)
             beyond.append(drawn._replace(row=drawn.row + rows.start))
     joined = TopK(*(np.concatenate([getattr(t, a) for t, *_ in parts]) for a in TopK._fields))
     said, says = (np.concatenate([part[i] for part in parts]) for i in (1, 2))

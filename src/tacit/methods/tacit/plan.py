@@ -6,10 +6,10 @@ right to a factor of two or so, which is enough to leave out what would take min
 
 from __future__ import annotations
 
-import sys
-import time
+import re
 from dataclasses import dataclass
-from typing import Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from tacit.estimators import Problem
 from tacit.labels import DENSE_LIMIT
 from tacit.methods.tacit.first.network import FirstNetwork
 from tacit.methods.tacit.limits import Limits
-from tacit.methods.tacit.report import Report
 
-__all__ = ["LINKS", "LOOK", "Plan", "Sizes", "Tried", "Watch", "sizes_of"]
+__all__ = ["LINKS", "LOOK", "Plan", "Sizes", "Tried", "seconds_of", "sizes_of"]
 
 LOOK, LINKS = "second look", "labels of the row"
+ROUGH = "features by themselves"  # a lead that is little without the second look
 
-NETWORKS = (FirstNetwork(1000, 20, 0.03), FirstNetwork(1000, 20, 0.01))
-"""Those of masked labels, which have no other lead."""
+NETWORKS = (FirstNetwork(300, 20, 0.02), FirstNetwork(300, 20, 0.02))
+"""Those of masked labels."""
 _GRAM, _SPARSE = 1e11, 5e9  # operations a second of dense products, and of sparse ones
+_BATCH, _VECTORS = 6e-3, 4e-7  # seconds that a batch takes however small; and a code of a row
+_PRODUCTS = 1000  # of a matrix with the codes, in the two fits of low rank
+_CHOOSING = 0.5  # of the lead's seconds: its scaling, λ and p; the rest are its fits
+_LEAST = 1.0  # seconds; what is planned to take less tells nothing of the machine
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Sizes:
     n_labels: int
     numbers: int  # of X that are stored
     sparse: bool
+    cells: int = 0  # that are known of masked labels
 
 
 @dataclass(frozen=True)
@@ -65,19 +70,36 @@ class Plan:
     parts: tuple[Tried, ...]
 
     @classmethod
-    def of(cls, sizes: Sizes, limits: Limits, budget: float) -> Self:
-        """The plan for rows of these sizes; a budget of -1 is that of `Limits.auto_seconds`."""
+    def of(
+        cls, sizes: Sizes, limits: Limits, budget: float, spent: float = 0.0, pace: float = 1.0
+    ) -> Self:
+        """The plan for rows of these sizes; a budget of -1 is the one that goes by the lead.
+
+        `spent` seconds are gone, for which the lead was chosen on a machine that takes `pace` times
+        as long as `Limits` has it.
+        """
         lead = _lead(sizes, limits)
-        left = limits.auto_seconds if budget < 0 else budget - lead.seconds
+        others = _others(sizes, limits, lead)
+        rough, masked = lead.name == ROUGH, sizes.kind == "masked"
+        left = budget - spent - pace * lead.seconds * (1 - _CHOOSING if spent else 1)
+        if budget < 0:
+            # Little without the second look, or of masked labels without the low rank, is a lead.
+            own = lead.seconds + (others[0].seconds if rough or masked else 0)
+            left = max(limits.auto_seconds, limits.auto_times * own * pace)
         parts = [lead]
-        for part in _others(sizes, limits, lead):
-            why_not = part.why_not
-            if not why_not and part.seconds > left:
-                why_not = f"it would take about {part.seconds:.1f} s, more than the budget leaves"
+        for part in others:
+            why_not, seconds = part.why_not, pace * part.seconds
+            if not why_not and seconds > left:
+                why_not = f"it would take about {seconds:.1f} s, more than the budget leaves"
             elif not why_not:
-                left -= part.seconds
-            parts.append(Tried(part.name, why_not, part.seconds, part.bytes))
+                left -= seconds
+            parts.append(Tried(part.name, why_not, seconds, part.bytes))
         return cls(sizes, tuple(parts))
+
+    def at(self, elapsed: float, limits: Limits, budget: float) -> Plan:
+        """The plan once the lead is chosen, which took so long: what that tells of the machine."""
+        pace = elapsed / max(_CHOOSING * self.parts[0].seconds, _LEAST)
+        return Plan.of(self.sizes, limits, budget, elapsed, float(np.clip(pace, 1 / 3, 10)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +131,7 @@ class Plan:
 
 def sizes_of(problem: Problem) -> Sizes:
     """The counts of a problem."""
-    numbers, laid_out = problem.blocks.sum(_stored)
+    numbers, laid_out, cells = problem.blocks.sum(_stored)
     return Sizes(
         problem.kind,
         problem.n_samples,
@@ -117,17 +139,15 @@ def sizes_of(problem: Problem) -> Sizes:
         problem.n_labels,
         numbers,
         laid_out == 0,
+        cells,
     )
 
 
 def _lead(s: Sizes, limits: Limits) -> Tried:
-    """The first model that draws up the shortlists, or of masked labels the network."""
+    """The first model, which draws up the shortlists."""
     n, d, n_labels = s.n, s.d, s.n_labels
-    if s.kind == "masked":
-        seconds = sum(net.seconds(n, n_labels, s.numbers, limits.flops) for net in NETWORKS)
-        return Tried("network", "", 1.8 * seconds, 2 * 8.0 * 1000 * (d + n_labels))
     if d * n_labels > DENSE_LIMIT:
-        return Tried("features by themselves", "", 10 * s.numbers / _SPARSE, 24.0 * s.numbers)
+        return Tried(ROUGH, "", 10 * s.numbers / _SPARSE, 24.0 * s.numbers)
     width = d if s.sparse else max(d, 2000)
     scores = 4 * s.numbers * n_labels / _SPARSE
     if width <= limits.exact_features or (n <= limits.exact_rows and n * d <= limits.directions):
@@ -144,9 +164,11 @@ def _others(s: Sizes, limits: Limits, lead: Tried) -> list[Tried]:
     nearest = s.numbers / max(s.d, 1) * s.numbers / _SPARSE / 4
     network = 1.8 * _network(s, limits)
     if s.kind == "masked":
-        rank = Tried("low rank", far, 3e-9 * 100 * s.n * s.n_labels, 800.0 * (s.d + s.n_labels))
+        rank, entries = min(100, s.n_labels), s.cells + s.numbers + s.n
+        product = entries * (rank + 20) / _SPARSE + _VECTORS * s.n
+        low = Tried("low rank", far, _PRODUCTS * product, 32.0 * rank * (s.d + s.n + s.n_labels))
         near = Tried("nearest rows", far or _without_numba(), nearest, 8.0 * s.numbers)
-        return [rank, near]
+        return [low, near, _networks(s, far, limits)]
     m = max(30, min(s.n_labels // 100, 100))
     numbers = m * s.numbers
     why_not = "it would read too many numbers" if numbers > limits.look_numbers else ""
@@ -157,6 +179,14 @@ def _others(s: Sizes, limits: Limits, lead: Tried) -> list[Tried]:
         Tried("network", far, network, 1200.0 * (s.d + s.n_labels)),
         _links(s, limits),
     ]
+
+
+def _networks(s: Sizes, far: str, limits: Limits) -> Tried:
+    """Those of masked labels, in which each row has a code of its own."""
+    batches = sum(net.passes * -(-s.n // net.batch_size) for net in NETWORKS)
+    entries, width = s.numbers + s.n, s.d + s.n + s.n_labels
+    seconds = sum(net.seconds(s.n, s.n_labels, entries, limits.flops) for net in NETWORKS)
+    return Tried("network", far, 1.8 * (seconds + _BATCH * batches), 4800.0 * len(NETWORKS) * width)
 
 
 def _links(s: Sizes, limits: Limits) -> Tried:
@@ -179,24 +209,20 @@ def _without_numba() -> str:
     return ""
 
 
-def _stored(b: Block) -> tuple[int, int]:
+def _stored(b: Block) -> tuple[int, int, int]:
+    cells = 0 if b.omega is None else b.omega.nnz
     if isinstance(b.X, Sparse):
-        return b.X.nnz, 0
-    return int(np.prod(b.X.shape)), 1
+        return b.X.nnz, 0, cells
+    return int(np.prod(b.X.shape)), 1, cells
 
 
-@dataclass
-class Watch:
-    """The time since the last lap."""
-
-    verbose: bool = False
-
-    def __post_init__(self) -> None:
-        self.last = time.perf_counter()
-
-    def lap(self, what: str, report: Report) -> None:
-        """Tell what was done, and how long it took."""
-        last, self.last = self.last, time.perf_counter()
-        report.seconds[what] = round(self.last - last, 2)
-        if self.verbose:
-            print(f"Tacit: {what} ({self.last - last:.1f} s)", file=sys.stderr)
+def seconds_of(budget: Any) -> float | None:
+    """A budget in seconds: infinity for None, minus one for "auto"; None where it is none."""
+    if budget is None:
+        return float("inf")
+    if isinstance(budget, Real) and not isinstance(budget, bool):
+        return float(budget) if float(budget) > 0 else None
+    if budget == "auto":
+        return -1.0
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*", str(budget))
+    return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] or None if found else None

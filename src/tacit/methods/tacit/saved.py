@@ -9,20 +9,22 @@ import numpy as np
 from tacit.basics.params import a_bool, a_float, an_int
 from tacit.features.scaling import KINDS, Scaling
 from tacit.methods.tacit.blend import Blend
+from tacit.methods.tacit.ceiling import Ceiling
 from tacit.methods.tacit.first.by_feature import SparseWeights
 from tacit.methods.tacit.report import Report
 from tacit.methods.tacit.second_look import SecondLook
 from tacit.methods.tacit.voice import Voice
 from tacit.models import LowRank, Model
 from tacit.models.hidden_layer import HiddenLayer
+from tacit.models.known_rows import KnownRows
 from tacit.models.model import check_shape
 from tacit.models.nearest_rows import NearestRows
 from tacit.models.sparse import sparse_of
 
-__all__ = ["arrays_of", "fields_of", "look_of", "numbers_of", "scaling_of"]
+__all__ = ["arrays_of", "ceiling_of", "fields_of", "look_of", "numbers_of", "scaling_of"]
 
 _KINDS: dict[str, type[Model]] = {
-    kind.__name__: kind for kind in (LowRank, HiddenLayer, NearestRows, SparseWeights)
+    kind.__name__: kind for kind in (LowRank, HiddenLayer, KnownRows, NearestRows, SparseWeights)
 }
 _share, _ = a_float(above=0, at_most=1)
 _is_bool, _ = a_bool()
@@ -50,6 +52,7 @@ def numbers_of(model: Any) -> dict[str, Any]:
         "voices": voices,
         "shortlist": model.shortlist,
         "blends": blends,
+        "ceiling": None if model.ceiling is None else list(model.ceiling.overall),
         "looks": model.look is not None,
         "report": model.report.as_dict(),
     }
@@ -61,6 +64,7 @@ def arrays_of(model: Any) -> dict[str, np.ndarray | None]:
     arrays: dict[str, np.ndarray | None] = {
         "rarity": model.rarity,
         "links": model.links,
+        "ceiling": None if model.ceiling is None else model.ceiling.labels,
         "weight": s.weight,
         "shift": s.shift,
         "draws": s.draws,
@@ -112,6 +116,7 @@ def fields_of(
         "report": Report.from_dict(numbers["report"]),
         "look": look,
         "links": links,
+        "ceiling": ceiling_of(n_labels, numbers["ceiling"], arrays),
     }
 
 
@@ -133,6 +138,15 @@ def scaling_of(kind: str, d: int, arrays: dict[str, np.ndarray]) -> Scaling:
     n = scaling.n_features(d + 1)
     directions = check_shape("directions", arrays["directions"], n, None)
     return Scaling(kind, **found, directions=directions)
+
+
+def ceiling_of(n_labels: int, overall: Any, arrays: dict[str, np.ndarray]) -> Ceiling:
+    """The rates at which so many labels are said, each between the ends of its interval."""
+    labels = check_shape("ceiling", arrays.get("ceiling"), 3, n_labels)
+    c, low, high = np.column_stack([labels, [float(rate) for rate in overall]])
+    if not ((low >= 0) & (low <= c) & (c > 0) & (c <= high) & (high <= 1)).all():
+        raise ValueError("its rates at which labels are said are no rates with intervals")
+    return Ceiling((float(c[-1]), float(low[-1]), float(high[-1])), labels)
 
 
 def look_of(n_features: int, n_labels: int, arrays: dict[str, np.ndarray]) -> SecondLook:

@@ -24,6 +24,7 @@ small and sparse, there are thousands, and they share no matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from joblib import Parallel, delayed
 
 from tacit.backends import Sparse
 from tacit.labels import TopK
-from tacit.methods.tacit.blend import LEAST
+from tacit.methods.tacit.blend import LEAST, Blend
 from tacit.methods.tacit.shortlists import Shortlists, by_label
 
 __all__ = ["SecondLook", "rows_of"]
@@ -41,6 +42,8 @@ __all__ = ["SecondLook", "rows_of"]
 _SMALL = 0.01  # weight that is let go
 _LABELS = 32  # to a task
 _POOLED = 10**6  # entries
+_LADDER = (1.0, 3.0, 10.0)  # C
+_JUDGING = 200  # labels that choose C
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,14 @@ class SecondLook:
         The ā + a_l and b̄ + b_l.
     pooled : (2,)
         ā and b̄.
+    C : float
+        That of (1).
     """
 
     weights: sp.csr_array
     trust: np.ndarray
     pooled: np.ndarray
+    C: float = 1.0
 
     @classmethod
     def fit(cls, rows: Shortlists, n_labels: int, C: float) -> SecondLook:
@@ -84,7 +90,7 @@ class SecondLook:
         rows = rows.that_say_something()
         if not len(rows.said):  # nothing to learn from: the first scores stay as they are
             nothing = sp.csr_array((n_labels, rows.X.shape[1]))
-            return cls(nothing, np.tile([[1.0], [0.0]], n_labels), np.array([1.0, 0.0]))
+            return cls(nothing, np.tile([[1.0], [0.0]], n_labels), np.array([1.0, 0.0]), C)
         X, (n, m) = rows.X.astype(np.float64), rows.top.indices.shape
         logs, yes = logs_of(rows.top.scores).ravel(), rows.said.ravel()
         there = rows.top.indices.ravel() >= 0
@@ -115,7 +121,34 @@ class SecondLook:
         pointer = np.concatenate([[0], np.cumsum(lengths)])
         shape = (n_labels, X.shape[1])
         weights = sp.csr_array((values, features.astype(np.int32), pointer), shape=shape)
-        return cls(weights, trust, pooled)
+        return cls(weights, trust, pooled, C)
+
+    @classmethod
+    def chosen(cls, rows: Shortlists, unseen: Shortlists, n_labels: int) -> SecondLook:
+        """(1) with the C whose blend with log s has the least log-loss on rows not seen.
+
+        Some labels are enough to choose by: one C serves all of them. The rows must be unseen by
+        the first model too. Those of `rows` will not do: features tell what the first model would
+        say of a row it has seen, and beside that, what it says without the row tells what the row
+        said.
+        """
+        some = np.random.default_rng(0).permutation(n_labels)[:_JUDGING]
+        taught, judged = rows.of_labels(some, n_labels), unseen.of_labels(some, n_labels)
+        judged = judged.that_say_something()
+        there = judged.top.indices >= 0
+        if len(judged.said) < 2 or not there.any():
+            return cls.fit(rows, n_labels, _LADDER[0])
+        known, said = logs_of(judged.top.scores)[there], judged.said[there]
+        half = np.broadcast_to(np.arange(len(there))[:, None] % 2 == 0, there.shape)[there]
+
+        def loss(C: float) -> float:
+            own = cls.fit(taught, n_labels, C).logits(judged.X, judged.top)[there]
+            told, logits = np.stack([known, own], axis=1), np.empty(len(own))
+            for part in (half, ~half):
+                logits[part] = Blend.judged(told[~part], said[~part], told[part], ceiling=True)
+            return float(np.logaddexp(0, np.where(said, -logits, logits)).mean())
+
+        return cls.fit(rows, n_labels, min(_LADDER, key=loss))
 
     def cast(self, dtype: np.dtype) -> SecondLook:
         """The same in the float type that a file keeps."""
@@ -136,17 +169,17 @@ class SecondLook:
 
     def logits(self, X: sp.csr_array, top: TopK) -> np.ndarray:
         """The log-odds of (1) for the shortlists of the rows X."""
-        logs, m = logs_of(top.scores), top.indices.shape[1]
+        from tacit.engines.sparse_best import entries  # Numba, which takes a moment to come
+
+        logs, there = logs_of(top.scores), top.indices >= 0
         found = logs * self.trust[0][top.indices] + self.trust[1][top.indices]
-        flat, dense = found.ravel(), np.zeros(X.shape[1])
-        pointer = self.weights.indptr
-        labels, start, order = by_label(top.indices)
-        for label, entries in zip(labels, np.split(order, start[1:-1])):
-            own = slice(pointer[label], pointer[label + 1])
-            dense[self.weights.indices[own]] = self.weights.data[own]
-            flat[entries] += X[entries // m] @ dense
-            dense[self.weights.indices[own]] = 0
+        found[there] += entries(X, self._by_feature, np.nonzero(there)[0], top.indices[there])
         return found
+
+    @cached_property
+    def _by_feature(self) -> sp.csr_array:
+        """The weights with a row for each feature."""
+        return sp.csr_array(self.weights.T)
 
 
 def _pooled(logs: np.ndarray, yes: np.ndarray) -> np.ndarray:

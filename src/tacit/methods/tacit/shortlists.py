@@ -8,15 +8,15 @@ drawn at random, each of which counts for all that it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, to_device
 
 from tacit.labels import TopK
+from tacit.metrics.top import contains
 
 __all__ = ["OffListEntries", "Shortlists", "by_label", "listed"]
 
@@ -44,25 +44,27 @@ class OffListEntries(NamedTuple):
 
     @classmethod
     def drawn(
-        cls, scores: Any, said: sp.csr_array, listed: np.ndarray, q: int, seed: int
+        cls,
+        scores: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        said: sp.csr_array,
+        listed: np.ndarray,
+        q: int,
+        seed: int,
     ) -> OffListEntries:
         """All that were said, and q draws a row from all labels that count for L / q each.
 
-        Draws that were said, are listed or are not known (scores of -inf) stand for nothing.
+        `scores` are those of some rows and labels. Draws that were said, are listed or are not
+        known (scores of -inf) stand for nothing.
         """
         n, n_labels = said.shape
-        taken = np.zeros((n, n_labels), bool)
-        row, place = np.nonzero(listed >= 0)
-        taken[row, listed[row, place]] = True
-        yes = np.repeat(np.arange(n), np.diff(said.indptr)), said.indices.astype(np.int64)
-        yes = tuple(places[~taken[yes]] for places in yes)
-        taken[yes] = True
-        no = np.repeat(np.arange(n), q), np.random.default_rng(seed).integers(0, n_labels, n * q)
-        no = tuple(places[~taken[no]] for places in no)
-        row, label = (np.concatenate(both) for both in zip(yes, no))
-        place = array_namespace(scores).asarray
-        found = scores[place(row, device=scores.device), place(label, device=scores.device)]
-        score, is_yes = np.asarray(to_device(found, "cpu")), np.arange(len(row)) < len(yes[0])
+        on = _pattern(listed, n_labels)
+        yes = sp.coo_array(said.astype(np.int8) - said.astype(np.int8).multiply(on))
+        yes.eliminate_zeros()
+        drawn = np.random.default_rng(seed).integers(0, n_labels, (n, q))
+        no = ~(contains(said, drawn) | contains(on, drawn))
+        row = np.concatenate([yes.row, np.nonzero(no)[0]])
+        label = np.concatenate([yes.col, drawn[no]])
+        score, is_yes = scores(row, label), np.arange(len(row)) < yes.nnz
         weight, known = np.where(is_yes, 1.0, n_labels / q), np.isfinite(score)
         return cls(*(a[known] for a in (row, label, score, is_yes, weight)))
 
@@ -95,11 +97,33 @@ class Shortlists:
         )
 
     def that_say_something(self) -> Shortlists:
-        some, b = self.says_something, self.beyond
-        top = TopK(*(a[some] for a in self.top))
-        b = OffListEntries(*(a[some[b.row]] for a in b))
+        """Without the rows that say nothing."""
+        return self.of_rows(self.says_something)
+
+    def of_rows(self, some: np.ndarray) -> Shortlists:
+        """Those of some rows."""
+        b = OffListEntries(*(a[some[self.beyond.row]] for a in self.beyond))
         b = b._replace(row=(np.cumsum(some) - 1)[b.row])
-        return Shortlists(self.X[some], top, self.said[some], some[some], b)
+        top = TopK(*(a[some] for a in self.top))
+        return Shortlists(self.X[some], top, self.said[some], self.says_something[some], b)
+
+    def of_labels(self, labels: np.ndarray, n_labels: int) -> Shortlists:
+        """The same rows, with some labels alone in question."""
+        wanted = np.zeros(n_labels + 1, bool)  # the last for an index of -1: no label
+        wanted[labels] = True
+        b = OffListEntries(*(a[wanted[self.beyond.label]] for a in self.beyond))
+        top = TopK(np.where(wanted[self.top.indices], self.top.indices, -1), self.top.scores)
+        return Shortlists(self.X, top, self.said, self.says_something, b)
+
+
+def _pattern(listed: np.ndarray, n_labels: int) -> sp.csr_array:
+    """1 where a label is listed."""
+    there = listed >= 0
+    pointer = np.append(0, np.cumsum(there.sum(axis=1)))
+    shape = (len(listed), n_labels)
+    found = sp.csr_array((np.ones(pointer[-1], np.int8), listed[there], pointer), shape=shape)
+    found.sort_indices()
+    return found
 
 
 def by_label(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

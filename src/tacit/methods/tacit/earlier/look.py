@@ -39,7 +39,8 @@ class EarlierLook(SecondLook):
         share, presence = told
         if not _share(share) or not _is_bool(presence):
             raise ValueError(f"its second look is {told!r}")
-        return cls(look.weights, look.trust, look.pooled, float(share), presence)
+        known = dict(weights=look.weights, trust=look.trust, pooled=look.pooled)
+        return cls(**known, share=float(share), presence=presence)
 
     def logits(self, X: sp.csr_array, top: TopK) -> np.ndarray:
         """(1) for the shortlists of the rows X."""

@@ -21,7 +21,7 @@ from tacit.engines.network import Network
 from tacit.methods.tacit.deal import SomeRows
 from tacit.models.hidden_layer import HiddenLayer
 
-__all__ = ["FirstNetwork"]
+__all__ = ["FirstNetwork", "telling"]
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class FirstNetwork:
 
     def fit(self, rows: SomeRows) -> HiddenLayer:
         """The network of these scaled rows, of which some are known to say nothing."""
-        telling = replace(rows, blocks=rows.blocks.map(_telling))
-        problem = telling.as_problem(Loop("network", self.passes, -np.inf), self.seed)
+        those = replace(rows, blocks=rows.blocks.map(telling))
+        problem = those.as_problem(Loop("network", self.passes, -np.inf), self.seed)
         network = Network("relu", "logistic", self.rate, dropout=self.dropout)
         state, _ = network.fitted(problem, self.rank, self.batch_size)
         W, V, b = (rows.to_host(state[name]) for name in ("W", "V", "b"))
         return HiddenLayer(W, np.hstack([V, b[:, None]]))
 
 
-def _telling(b: Block) -> Block:
+def telling(b: Block) -> Block:
     """The rows that say something; of masked labels, of which something is known."""
     said = b.Y if b.omega is None else b.omega
     pointer = b.backend.to_numpy(said.indptr)

@@ -13,8 +13,8 @@ The model that has not seen row i need not be fitted: with h_i = v_i ‖Fᵀx_i�
 exactly. So one factorisation gives the model and the scores of all its rows left out, one by one;
 λ, p and the scaling of the features are those whose (2) ranks best.
 
-**Cost**: XᵀX in O(Σ nnz²) or, of more features than rows, XXᵀ; one factor, O(d³) or O(n³); W in
-O(d² L). It cannot take more features *and* rows than `Limits` has room for.
+**Cost**: XᵀX in O(Σ nnz²) or XXᵀ; one factor, O(d³) or O(n³); W in O(d² L). It cannot take more
+features *and* rows than `Limits` has room for.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ from tacit.methods.tacit.judge import gain_of_scores
 from tacit.methods.tacit.limits import Limits
 from tacit.models import LowRank
 
-__all__ = ["LADDER", "START", "FirstRidge", "LeaveOneOut", "Unseen", "climbed", "normal_equations"]
+__all__ = ["LADDER", "START", "FirstRidge", "LeaveOneOut", "Unseen", "climbed", "weighed"]
 
 LADDER = tuple(10 ** (step / 2) for step in range(-2, 7))  # λ, from 0.1 to 1,000
 START = 3  # 3.2
 POWERS = (0.0, 1.0, 2.0)
 _LARGE = 512  # features
 _SEEN = 0.999  # the largest h: beyond, a row alone decides its score, and (2) divides by nothing
-
 
 Unseen = tuple[int | None, Any]
 """A fold of the rows, or all of them, and what scores them by models that have not seen them."""
@@ -87,11 +86,10 @@ class Normal:
 
 def normal_equations(rows: SomeRows, weight: float, spectrum: bool, limits: Limits) -> Normal:
     """Those of scaled rows; the eigenvectors too where they are asked for."""
-    weighed = rows.blocks.map(_weighed, weight) if weight < 1 else rows.blocks
-    d = rows.n_features
+    d, heard = rows.n_features, weighed(rows.blocks, weight)
     if rows.n_samples < d and rows.n_samples <= limits.exact_rows:
-        return _from_rows(weighed, rows.backend)
-    moments = Moments.of(weighed, label_gram=False)
+        return _from_rows(heard, rows.backend)
+    moments = Moments.of(heard, label_gram=False)
     xx, xp = moments.xx, array_namespace(moments.xx)
     mean = float(xp.linalg.trace(xx)) / d
     if not spectrum:
@@ -102,9 +100,14 @@ def normal_equations(rows: SomeRows, weight: float, spectrum: bool, limits: Limi
     return Normal(None, moments.xy, mean, (xp.clip(g, min=mean * 1e-12), Q))
 
 
-def _from_rows(weighed: Blocks, backend: Backend) -> Normal:
+def weighed(blocks: Blocks, weight: float) -> Blocks:
+    """The rows that say nothing at their little weight in XᵀX."""
+    return blocks.map(_weighed, weight) if weight < 1 else blocks
+
+
+def _from_rows(heard: Blocks, backend: Backend) -> Normal:
     """Of more features than rows: the eigenvectors of XᵀVX are Xᵀ times those of XXᵀ."""
-    X, Y = zip(*weighed.sum(_listed))
+    X, Y = zip(*heard.sum(_listed))
     X, Y = (sp.vstack(part, format="csr").astype(np.float32) for part in (X, Y))
     K = (X @ X.T).toarray()
     g, U = np.linalg.eigh(K if len(K) > _LARGE else K.astype(np.float64))
@@ -180,12 +183,12 @@ def _tried(
     normal: Normal, judged: Blocks, power: float, weight: float, like: Any
 ) -> Callable[[int], float]:
     """The mean gain of (2) on the judged rows, at a step of the ladder of λ."""
+    cast = lambda M: array_namespace(M).astype(M, like)  # enough to choose by
     if normal.eigen is not None:  # everything is diagonal in the eigenvectors
-        turned = judged.map(_turned, normal.eigen[1])
-        of = lambda reg: turned.sum(_gain_turned, normal.shrunk(reg, power), normal.rotated, weight)
+        g, Q = map(cast, normal.eigen)
+        light, turned = replace(normal, xy=cast(normal.xy), eigen=(g, Q)), judged.map(_turned, Q)
+        of = lambda reg: turned.sum(_gain_turned, light.shrunk(reg, power), light.rotated, weight)
     else:
-        xp = array_namespace(normal.xy)
-        cast = lambda M: xp.astype(M, like)  # enough to choose by
         light = replace(normal, xx=cast(normal.xx), xy=cast(normal.xy))
         of = lambda reg: judged.sum(_gain_rooted, light.root(reg, power), light.xy, weight)
 
