@@ -157,19 +157,27 @@ class Blended(Model):
         links = [LINKS] if known and self.links is not None else []
         return (self.voices[0].name, *more, *look, RARITY, *links)
 
-    def listed(self, block: Block, skip: Any = None, more: int = 0) -> TopK:
-        """The shortlists of the rows by the lead, and `more` labels behind them."""
+    def listed(self, block: Block, skip: Any = None, more: int = 0, known: Any = None) -> TopK:
+        """The shortlists of the rows by the lead, and `more` labels behind them.
+
+        Where labels that are known of the rows may tell, by the sum of what both say.
+        """
         m = min(self.n_labels, (self.shortlist or self.n_labels) + more)
         lead, rows = self.voices[0].model, self.scaling(block)
         if isinstance(lead, SparseWeights):
             found = lead.best(rows, m, skip)
         else:
             U, H = lead.factors(rows)
-            found = block.backend.top_k(U if H is None else U @ H.T, None, m, skip)
-        return TopK(
-            np.where(np.isfinite(found.scores), found.indices, -1),
-            np.where(np.isfinite(found.scores), found.scores, 0),
-        )
+            S = U if H is None else U @ H.T
+            if known is None or self.links is None:
+                found = block.backend.top_k(S, None, m, skip)
+            else:
+                both = S + block.backend.asarray(known.astype(self.dtype) @ self.links)
+                found = block.backend.top_k(both, None, m, skip)
+                own = np.take_along_axis(block.backend.to_numpy(S), np.maximum(found.indices, 0), 1)
+                found = TopK(found.indices, np.where(np.isfinite(found.scores), own, -np.inf))
+        there = np.isfinite(found.scores)
+        return TopK(np.where(there, found.indices, -1), np.where(there, found.scores, 0))
 
     def scores(self, block: Block) -> np.ndarray:
         top = self.listed(block, more=self.n_labels)
@@ -198,7 +206,7 @@ class Blended(Model):
     def _ranked(
         self, block: Block, k: int, skip: Any, blend: Blend, known: Any, shift: Any = 0.0
     ) -> TopK:
-        top = self.listed(block, skip, k)
+        top = self.listed(block, skip, k, known)
         new = self._blended(block, top, blend, known)
         new += np.broadcast_to(shift, self.n_labels)[top.indices]
         new[top.indices < 0] = -np.inf

@@ -67,7 +67,7 @@ class Held:
         known = np.random.default_rng(0).random(said.nnz) < 0.5
         left, wanted = only(said, known), only(said, ~known)
         skip = self.block.backend.sparse(left, pattern=True)
-        top = self.parts.listed(self.block, skip)
+        top = self.parts.listed(self.block, skip, known=left)
         features = self.parts.features(self.block, top, left)
         return features, contains(wanted, top.indices), top.indices, wanted.nnz
 
