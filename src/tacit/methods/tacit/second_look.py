@@ -43,7 +43,7 @@ _SMALL = 0.01  # weight that is let go
 _LABELS = 32  # to a task
 _POOLED = 10**6  # entries
 _LADDER = (1.0, 3.0, 10.0)  # C
-_JUDGING = 200  # labels that choose C
+_JUDGING = 20, 200  # labels at least and at most that choose C: a fifth of all
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,8 @@ class SecondLook:
         say of a row it has seen, and beside that, what it says without the row tells what the row
         said.
         """
-        some = np.random.default_rng(0).permutation(n_labels)[:_JUDGING]
+        few, many = _JUDGING
+        some = np.random.default_rng(0).permutation(n_labels)[: max(few, min(n_labels // 5, many))]
         taught, judged = rows.of_labels(some, n_labels), unseen.of_labels(some, n_labels)
         judged = judged.that_say_something()
         there = judged.top.indices >= 0
