@@ -22,7 +22,7 @@ class Limits:
     choosing_rows: int = 4_000  # rows that choose scaling, power and λ: a gain to half a per cent
     choosing_scores: int = 10**7  # of them × labels; beyond, fewer rows choose
     judged_rows: int = 8_000  # rows that teach the blend; it has some six weights
-    held_rows: int = 100_000  # rows that teach the parts which are judged; all teach the last fit
+    held_rows: int = 300_000  # rows that teach the parts which are judged; all teach the last fit
     taught_rows: int = 1_500  # rows held out at least, in as many folds as that takes
     look_numbers: int = 10**9  # of features that the second look reads: some 20 s a pass of it
     gathered: int = 4 * 10**8  # numbers of X brought into one place for network and nearest
