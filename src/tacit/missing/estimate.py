@@ -16,7 +16,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -63,8 +62,9 @@ def estimate(model: Any = None, X: Any = None, Y: Any = None) -> Missing:
     if not labels.positives.nnz:
         raise ValueError("Y says yes to nothing, which is no measure of what is missing; give more")
     if model is None:
-        # By name, for the package of a method stands above this one.
-        model = import_module("tacit").Tacit(random_state=0).fit(X, labels)
+        from tacit.methods.tacit import Tacit  # the one import upwards: see the layers
+
+        model = Tacit(random_state=0).fit(X, labels)
     try:
         c = model.said_rates_
     except NotFittedError:

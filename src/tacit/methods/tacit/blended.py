@@ -137,10 +137,10 @@ class Blended(Model):
         `known` is the pattern of what is known of the rows, where labels of the row may tell.
         """
         at = np.maximum(top.indices, 0)
-        scaled, plain = self.scaling(block), self.scaling.without_waves()(block)
+        plain = self.scaling.without_waves()(block)  # random waves are for the lead alone
         told = {self.voices[0].name: self.voices[0].heard(top.scores)}
         for voice in self.voices[1:]:
-            told[voice.name] = voice.tells(plain if voice.plain else scaled, at)
+            told[voice.name] = voice.tells(plain, at)
         if self.look is not None:
             rows = rows_of(self.scaling.unweighted()(block).X)
             told[LOOK] = self.look.logits(rows, top)

@@ -155,11 +155,13 @@ class Tacit(MultiLabelEstimator):
         ceiling = ceiling_of(held, problem.kind, report)
         seconds = watch.within(self._left(problem, watch))
         blend = chosen(held, problem.kind, ceiling, report, seconds)
-        whole = parts.only(blend.names).fit(dealt.all)
-        watch.lap("the parts on all rows", report)
         completions = None
         if parts.links:
             completions = with_links(held, blend, problem.kind, ceiling, report)
+        kept = blend.names if completions is None else completions.names
+        watch.lap("judging the parts", report)
+        whole = parts.only(kept).fit(dealt.all)
+        watch.lap("the parts on all rows", report)
         report.notes += parts.plan.left_out
         return Fit(whole.with_blends(blend, completions, ceiling, report))
 

@@ -74,10 +74,14 @@ class Parts:
             blocks = plain.blocks.map(_without_constant)
             with self.watch.part("nearest rows"):
                 near = NearestRows.of(blocks, NEAREST, rows.dtype)
-            voices.append(Voice("nearest rows", near, 1 / (2 * NEAREST), True))
+            voices.append(Voice("nearest rows", near, 1 / (2 * NEAREST)))
         counts, n = rows.blocks.sum(_counts)
         rarity = np.log((counts + 0.5) / (n + 1)).astype(rows.dtype)
-        links = rows.to_host(ease(rows.blocks.sum(_label_gram), _LINKED)) if self.links else None
+        links = (
+            rows.to_host(ease(rows.blocks.sum(_label_gram), _LINKED))
+            if self._wants(LINKS)
+            else None
+        )
         names = (voices[0].name,)
         nobody = Blend(names, np.ones(1), 0.0, 1.0, np.array([1.0, 0.0]))
         shortlist = 0 if masked else listed(rows.problem.n_labels)
@@ -107,7 +111,7 @@ class Parts:
             if self.wanted is None or name in self.wanted:
                 with self.watch.part(name):
                     model = with_known_rows(plain, fit) if own else fit(plain)
-                voices.append(Voice(name, model, None, True))
+                voices.append(Voice(name, model, None))
         return voices
 
     def _leading(self, rows: SomeRows) -> tuple[Voice, list[tuple[Any, Any]]]:
@@ -115,7 +119,7 @@ class Parts:
         assert self.lead is not None
         with self.watch.part(self.lead.name):
             model, held = self.lead.fit(rows.scaled(self.scaling), self.limits)
-        return Voice(self.lead.name, model, LEAST, False), held
+        return Voice(self.lead.name, model, LEAST), held
 
     def _low_rank(self, rows: SomeRows) -> Any:
         problem = rows.as_problem(Loop("low rank", _PASSES, 1e-4), self.seed)
@@ -137,7 +141,7 @@ class Parts:
             plain = rows.scaled(self.scaling.without_waves())
             with self.watch.part("network"):
                 network = FirstNetwork(seed=self.seed).fit(plain)
-            voices.append(Voice("network", network, None, True))
+            voices.append(Voice("network", network, None))
         return voices, look
 
     def _look(

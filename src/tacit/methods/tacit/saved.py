@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.basics.params import a_bool, a_float, an_int
+from tacit.basics.params import a_float, an_int
 from tacit.features.scaling import KINDS, Scaling
 from tacit.methods.tacit.blend import Blend
 from tacit.methods.tacit.ceiling import Ceiling
@@ -27,7 +27,6 @@ _KINDS: dict[str, type[Model]] = {
     kind.__name__: kind for kind in (LowRank, HiddenLayer, KnownRows, NearestRows, SparseWeights)
 }
 _share, _ = a_float(above=0, at_most=1)
-_is_bool, _ = a_bool()
 _is_count, _ = an_int(at_least=0)
 
 
@@ -39,7 +38,6 @@ def numbers_of(model: Any) -> dict[str, Any]:
             "kind": type(v.model).__name__,
             "numbers": v.model.numbers(),
             "least": v.least,
-            "plain": v.plain,
         }
         for v in model.voices
     ]
@@ -91,12 +89,12 @@ def fields_of(
     for i, told in enumerate(numbers["voices"]):
         prefix = f"voice{i}_"
         own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
-        if told["kind"] not in _KINDS or not _is_bool(told["plain"]):
+        if told["kind"] not in _KINDS:
             raise ValueError(f"its first model {i} is {told!r}")
-        width = n_weights if told["plain"] else scaling.n_features(n_weights)
+        width = scaling.n_features(n_weights) if i == 0 else n_weights  # waves are for the lead
         model = _KINDS[told["kind"]].from_arrays(width, n_labels, told["numbers"], own)
         least = None if told["least"] is None else float(told["least"])
-        voices.append(Voice(str(told["name"]), model, least, told["plain"]))
+        voices.append(Voice(str(told["name"]), model, least))
     if not voices:
         raise ValueError("it has no first model")
     look = look_of(n_weights - 1, n_labels, arrays) if numbers["looks"] else None

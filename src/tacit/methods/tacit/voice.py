@@ -20,13 +20,12 @@ class Voice(NamedTuple):
     """A first model in the blend: its name, itself, and what becomes of its scores.
 
     `least` is the score below which a logarithm goes on as its tangent; None where scores are
-    log-odds already. `plain` says that it sees the features without the lead's random waves.
+    log-odds already.
     """
 
     name: str
     model: Model
     least: float | None
-    plain: bool
 
     def tells(self, block: Block, at: np.ndarray) -> np.ndarray:
         """What it says of the labels `at` of each row, as the blend wants it."""
