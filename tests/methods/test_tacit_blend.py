@@ -45,7 +45,7 @@ def is_least(features, said, ceiling=True):
 
 
 def fitted(features, said, ceiling=True):
-    return Blend.fit(NAMES[: features.shape[1]], features, said, ceiling=ceiling)
+    return Blend.fit(NAMES[: features.shape[1]], features, said, c=None if ceiling else 1.0)
 
 
 def entries(seed, n=3000, n_names=3, c=0.4, steep=3.0, shift=-1.0):
@@ -133,7 +133,9 @@ def test_where_nothing_or_everything_was_said_the_blend_is_finite_and_says_so(ce
 def test_judged_entries_have_the_log_odds_of_the_blend_of_the_others():
     features, said = entries(2)
     for ceiling in (False, True):
-        got = Blend.judged(features[:2000], said[:2000], features[2000:], ceiling=ceiling)
+        got = Blend.judged(
+            features[:2000], said[:2000], features[2000:], c=None if ceiling else 1.0
+        )
         blend = fitted(features[:2000], said[:2000], ceiling)
         assert_allclose(got, blend.logits(features[2000:]), atol=1e-9)
 

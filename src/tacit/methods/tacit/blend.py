@@ -59,13 +59,12 @@ class Blend:
         features: np.ndarray,
         said: np.ndarray,
         *,
-        ceiling: bool = True,
-        c: np.ndarray | None = None,
+        c: np.ndarray | float | None = None,
     ) -> Blend:
         """(2), of some entries: features of shape (n_entries, n_names); the first is the lead's.
 
-        Without a `ceiling` c is 1. Where the `c` of each entry is given
-        (`tacit.methods.tacit.ceiling`), w and b alone are learnt, and the blend's c is their mean.
+        Where `c` is given, one for all or that of each entry (`tacit.methods.tacit.ceiling`), w and
+        b alone are learnt, and the blend's c is the mean.
 
         Examples
         --------
@@ -76,10 +75,9 @@ class Blend:
         >>> round(blend.exposure, 1), round(float(blend.weights[0]))
         (0.4, 2)
         """
-        known = c if ceiling else 1.0
-        w, b, common = _fitted(features, said, known)
+        w, b, common = _fitted(features, said, c)
         alone = features.shape[1] == 1
-        a, b0, _ = (w, b, common) if alone else _fitted(features[:, :1], said, known)
+        a, b0, _ = (w, b, common) if alone else _fitted(features[:, :1], said, c)
         return cls(names, w, b, common, np.array([max(a[0], _RISES), b0]))
 
     @classmethod
@@ -89,11 +87,10 @@ class Blend:
         said: np.ndarray,
         other: np.ndarray,
         *,
-        ceiling: bool = True,
-        c: np.ndarray | None = None,
+        c: np.ndarray | float | None = None,
     ) -> np.ndarray:
         """The log-odds of other entries, by the blend of these."""
-        w, b, _ = _fitted(features, said, c if ceiling else 1.0)
+        w, b, _ = _fitted(features, said, c)
         return other @ w + b
 
     def logits(self, features: np.ndarray) -> np.ndarray:

@@ -146,7 +146,7 @@ class SecondLook:
             own = cls.fit(taught, n_labels, C).logits(judged.X, judged.top)[there]
             told, logits = np.stack([known, own], axis=1), np.empty(len(own))
             for part in (half, ~half):
-                logits[part] = Blend.judged(told[~part], said[~part], told[part], ceiling=True)
+                logits[part] = Blend.judged(told[~part], said[~part], told[part])
             return float(np.logaddexp(0, np.where(said, -logits, logits)).mean())
 
         return cls.fit(rows, n_labels, min(_LADDER, key=loss))
