@@ -3,19 +3,24 @@
 import re
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from conftest import PLACES
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 
 from tacit import Labels, Tacit, load
 from tacit.baselines import Ridge
 from tacit.basics.files import read_arrays, write_arrays
 from tacit.labels import DENSE_LIMIT
 from tacit.methods.tacit import LIMITS
+from tacit.methods.tacit.ceiling import Ceiling
+from tacit.methods.tacit.held_out import chosen
 from tacit.methods.tacit.plan import LINKS, LOOK
+from tacit.methods.tacit.report import Report
 
 KINDS = ["positive-only", "complete", "masked"]
 COMPLETED = f"{LINKS}, for completions"
@@ -70,14 +75,34 @@ def test_parts_that_rank_rows_not_seen_better_are_in_the_model_each_with_what_it
     assert "network" in kept(model) & {voice.name for voice in model.model_.voices}
 
 
-def test_parts_that_cannot_help_are_left_out_of_the_model_and_the_report_says_so():
+def test_links_that_cannot_help_are_left_out_of_the_model_and_the_report_says_so():
     """Of labels by a linear rule the lead knows all that there is to know."""
     X, true, _ = planted()
     model = fit(X[:, :20], Labels.complete(true[:, :8]))
-    for part in ("rarity", COMPLETED):
-        assert part not in kept(model)
-        assert re.search(rf"^{part}: left out, it brings [+-]\d", str(model.report_), re.M)
+    assert COMPLETED not in kept(model)
+    assert re.search(rf"^{COMPLETED}: left out, it brings [+-]\d", str(model.report_), re.M)
     assert model.model_.links is None
+
+
+@pytest.mark.parametrize(("noise", "sign"), [(0.0, 1), (1.0, 1), (0.0, -1)])
+def test_a_part_that_harms_the_ranks_of_rows_or_says_the_opposite_is_left_out(noise, sign):
+    """A part that knows how much is true of a row fits well, but its noise disorders the row."""
+    rng = np.random.default_rng(0)
+    lead, row = rng.standard_normal((1000, 20)), 4 * rng.standard_normal((1000, 1)) - 2
+    said = rng.random(lead.shape) < expit(lead + row)
+    told = sign * (row + noise * rng.standard_normal(lead.shape))
+    features = np.stack([lead, told], axis=-1)
+    held = SimpleNamespace(
+        parts=SimpleNamespace(names=lambda: ("ridge", "network"), n_labels=20),
+        features=features,
+        said=said,
+        counts=np.ones_like(said),
+        top=SimpleNamespace(indices=np.tile(np.arange(20), (1000, 1))),
+        n_said=said.sum(),
+    )
+    blend = chosen([held], "complete", Ceiling.none(20), report := Report(), {})
+    assert blend.names == (("ridge",) if noise or sign < 0 else ("ridge", "network"))
+    assert ("the opposite of what it says" in str(report)) == (sign < 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from tacit import Labels, Tacit
 from tacit.baselines import NNML
 from tacit.blocks import MemoryBlocks, Rows
 from tacit.features.scaling import Scaling
-from tacit.methods.tacit import LIMITS
+from tacit.methods.tacit import LIMITS, second_look
 from tacit.methods.tacit.deal import Dealt, SomeRows
 from tacit.methods.tacit.first import by_feature, products
 from tacit.methods.tacit.first.by_feature import RARITIES, REGS, ByThemselves, SparseWeights, Tally
@@ -141,7 +141,8 @@ def test_their_lambda_and_power_rank_a_fold_best_by_the_weights_of_the_others():
     chosen = set()
     for seed in range(6):
         X, Y = data(n=100, n_labels=12, seed=seed)
-        gain, best = ByThemselves.choose(rows_of(sp.csr_array(X), Y, n_blocks=2), LIMITS)
+        rows = rows_of(sp.csr_array(X), Y, n_blocks=2)
+        gain, best = ByThemselves.choose(rows, rows.blocks, 1.0, LIMITS)
         others, judged = dealt_rows(100, 0, 5)
         gains = {}
         for reg, p in product(REGS, RARITIES):
@@ -209,14 +210,17 @@ def test_its_lambda_ranks_a_fold_better_than_its_neighbours_do(tight):
     chosen = set()
     for seed in range(6):
         X, Y = data(n=100, n_labels=12, seed=seed)
-        gain, best = ByProducts.choose(rows_of(X, Y, n_blocks=2), 1.0, LIMITS)
+        rows = rows_of(X, Y, n_blocks=2)
+        gain, rough = ByProducts.choose(rows, rows.blocks, 1.0, LIMITS)
+        best = rough.refined(rows, rows.blocks, LIMITS)
         others, judged = dealt_rows(100, 0, 5)
         models = [theirs(X[others], Y[others], reg, best.power) for reg in LADDER]
         scores = [with_constant(X[judged]) @ W for W in models]
         gains = [dcg_score(Y[judged], S, k=5, ignore_ties=True) for S in scores]
         step = LADDER.index(best.reg)
-        assert_allclose(gain, gains[step])
-        assert gain >= max(gains[max(step - 1, 0) : step + 2]) - 1e-9
+        assert gains[step] >= max(gains[max(step - 1, 0) : step + 2]) - 1e-9
+        plain = with_constant(X[judged]) @ theirs(X[others], Y[others], rough.reg)
+        assert_allclose(gain, dcg_score(Y[judged], plain, k=5, ignore_ties=True))
         chosen.add((step, best.power))
     assert len({power for _, power in chosen}) > 1
     assert len(chosen) > 2
@@ -339,3 +343,20 @@ def test_shortlists_tell_what_was_said_of_which_labels_and_which_rows_say_anythi
 
 def test_a_hundredth_of_the_labels_are_in_question_but_30_at_least_and_100_at_most():
     assert [listed(n) for n in (1, 29, 31, 3_000, 5_000, 10**6)] == [1, 29, 30, 30, 50, 100]
+
+
+def test_the_second_look_reads_roots_of_unit_rows_and_standardised_ones_as_they_are(device):
+    X, Y = data()
+    X[0] *= -1
+    unit = X / np.maximum(np.linalg.norm(X, axis=1), 1e-12)[:, None]
+    for form in FORMS:
+        [block] = rows_of(form(X), Y, device).blocks.parts
+        for kind in ("none", "unit", "idf"):
+            read = second_look.rows_of(
+                block, Scaling.of(kind, rows_of(X, Y).blocks, None)
+            ).toarray()
+            assert_allclose(read * np.abs(read), unit, atol=1e-7)
+            assert (read[0] <= 0).all()
+    [block] = rows_of(X, Y, device).blocks.parts
+    read = second_look.rows_of(block, Scaling.of("standard", rows_of(X, Y).blocks, None))
+    assert_allclose(read.toarray(), StandardScaler().fit_transform(X), atol=1e-6)

@@ -15,7 +15,8 @@ from tacit import Labels, Tacit
 from tacit.blocks import MemoryBlocks, Rows
 from tacit.methods.tacit import LIMITS
 from tacit.methods.tacit.deal import Dealt, SomeRows
-from tacit.methods.tacit.first import ridge
+from tacit.methods.tacit.first import normal
+from tacit.methods.tacit.first.normal import Normal
 from tacit.methods.tacit.first.ridge import LADDER, POWERS, START, FirstRidge, climbed
 
 FORMS = [np.asarray, sp.csr_array]
@@ -136,6 +137,7 @@ def same_choice(X, Y, device, limits):
     wanted, same = FirstRidge.choose(here, here.blocks, 0.2, limits)
     assert_allclose(gain, wanted)
     assert best == same
+    assert best.refined(there, there.blocks, limits) == same.refined(here, here.blocks, limits)
 
 
 # More features than rows: by XXᵀ, in float32
@@ -187,7 +189,7 @@ def test_the_way_by_rows_is_that_by_features(power):
 
 def test_many_features_have_their_eigenvectors_in_float32_which_is_enough(monkeypatch):
     X, Y = data()
-    monkeypatch.setattr(ridge, "_LARGE", 2)
+    monkeypatch.setattr(normal, "_LARGE", 2)
     for power in POWERS:
         model, _ = FirstRidge(1.0, power, 0.2).fit(rows_of(X, Y), LIMITS)
         assert_allclose(model.W, by_formula(X, Y, 1.0, power, 0.2), atol=1e-4)
@@ -248,15 +250,31 @@ def first_of(b):
     return b.backend.to_numpy(b.X)[:, 0].tolist()
 
 
-def test_where_eigenvectors_take_too_long_plain_ridge_has_its_lambda_chosen():
+def test_where_eigenvectors_take_too_long_plain_ridge_has_its_lambda_chosen_at_last():
     X, Y = data(n=60, d=9, n_labels=12)
     rows = rows_of(X, Y)
-    gain, best = FirstRidge.choose(rows, rows.blocks, 0.2, NO_SPECTRUM)
+    gain, rough = FirstRidge.choose(rows, rows.blocks, 0.2, NO_SPECTRUM)
     plain = gains_of_ladder(X, Y, np.arange(60), 0.2)[0]
+    assert rough.reg == LADDER[START]
+    assert_allclose(gain, plain[START], rtol=1e-4)
+    best = rough.refined(rows, rows.blocks, NO_SPECTRUM)
     step = LADDER.index(best.reg)
     assert best.power == 0
-    assert_allclose(gain, plain[step], rtol=1e-4)
-    assert gain >= plain[max(step - 1, 0) : step + 2].max() - 1e-4
+    assert plain[step] >= plain[max(step - 1, 0) : step + 2].max() - 1e-4
+    assert plain[step] > plain[START]
+
+
+def test_of_all_rows_the_equations_that_chose_are_solved_again(monkeypatch):
+    X, Y = data(n=60, d=9, n_labels=12)
+    rows = rows_of(X, Y)
+    _, lead = FirstRidge.choose(rows, rows.blocks, 0.2, LIMITS)
+    wanted, _ = FirstRidge(lead.reg, lead.power, 0.2).fit(rows, LIMITS)
+    fewer = Dealt.of(rows).rest(0, 3)
+    without, _ = FirstRidge(lead.reg, lead.power, 0.2).fit(fewer, LIMITS)
+    found, _ = lead.fit(fewer, LIMITS)
+    assert_allclose(found.W, without.W)  # of other rows they are not
+    monkeypatch.setattr(Normal, "of", None)
+    assert_allclose(lead.fit(rows, LIMITS)[0].W, wanted.W)
 
 
 @pytest.mark.parametrize(

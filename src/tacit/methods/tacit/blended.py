@@ -142,8 +142,7 @@ class Blended(Model):
         for voice in self.voices[1:]:
             told[voice.name] = voice.tells(plain, at)
         if self.look is not None:
-            rows = rows_of(self.scaling.unweighted()(block).X)
-            told[LOOK] = self.look.logits(rows, top)
+            told[LOOK] = self.look.logits(rows_of(block, self.scaling), top)
         told[RARITY] = self.rarity.astype(np.float64)[at]
         if known is not None and self.links is not None:
             found = known.astype(self.dtype) @ self.links

@@ -27,17 +27,18 @@ __all__ = ["Dealt", "SomeRows", "only", "together"]
 
 @dataclass(frozen=True)
 class SomeRows:
-    """Some rows of a problem, as a first model sees them."""
+    """Some rows of a problem, as a first model sees them; the `whole` of them lack nothing."""
 
     problem: Problem
     blocks: Blocks
     n_samples: int
     n_features: int
+    whole: bool = False
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """All rows of a problem."""
-        return cls(problem, problem.blocks, problem.n_samples, problem.n_features)
+        return cls(problem, problem.blocks, problem.n_samples, problem.n_features, whole=True)
 
     @property
     def backend(self) -> Backend:
@@ -90,7 +91,8 @@ class Dealt:
 
     def without_cells(self) -> SomeRows:
         """All rows of masked labels, a fifth of whose known cells are taken for unknown."""
-        return replace(self.all, blocks=self.all.blocks.zip(self.places).map(_without_cells))
+        blocks = self.all.blocks.zip(self.places).map(_without_cells)
+        return replace(self.all, blocks=blocks, whole=False)
 
     def cells(self, most: int) -> tuple[Block, sp.csr_array]:
         """About the first `most` rows in one block, and the cells that were taken away."""
@@ -108,7 +110,7 @@ class Dealt:
     def _where(self, chosen: Callable[[np.ndarray], np.ndarray]) -> SomeRows:
         rows = [np.flatnonzero(chosen(places)) for places in self.places]
         blocks = self.all.blocks.zip(rows).map(_rows)
-        return replace(self.all, blocks=blocks, n_samples=sum(map(len, rows)))
+        return replace(self.all, blocks=blocks, n_samples=sum(map(len, rows)), whole=False)
 
 
 def together(blocks: Blocks, backend: Backend) -> Block:

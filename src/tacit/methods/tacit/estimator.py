@@ -37,6 +37,7 @@ from tacit.methods.tacit.watch import Watch
 __all__ = ["Tacit"]
 
 _SAFE = 0.9  # of the time that is left: fits of more rows take longer, not all in proportion
+LEADS: dict[str, Any] = {lead.name: lead for lead in (FirstRidge, ByProducts, ByThemselves)}
 SILENT = 0.2  # the weight of rows that say nothing, where silence means nothing
 
 
@@ -150,14 +151,15 @@ class Tacit(MultiLabelEstimator):
         parts = self._chosen(dealt, parts, report)
         if self._promises:
             parts = replace(parts, plan=plan.at(watch.elapsed, limits, self._seconds))
-        parts, held = self._held(dealt, parts)
+        held = self._held(dealt, parts)
         watch.lap("the parts without the rows held out", report)
         ceiling = ceiling_of(held, problem.kind, report)
         seconds = watch.within(self._left(problem, watch))
         blend = chosen(held, problem.kind, ceiling, report, seconds)
         completions = None
         if parts.links:
-            completions = with_links(held, blend, problem.kind, ceiling, report)
+            most = limits.links_rows
+            completions = with_links(held, blend, problem.kind, ceiling, report, most)
         kept = blend.names if completions is None else completions.names
         watch.lap("judging the parts", report)
         whole = parts.only(kept).fit(dealt.all)
@@ -165,11 +167,11 @@ class Tacit(MultiLabelEstimator):
         report.notes += parts.plan.left_out
         return Fit(whole.with_blends(blend, completions, ceiling, report))
 
-    def _held(self, dealt: Dealt, parts: Parts) -> tuple[Parts, list[Held]]:
+    def _held(self, dealt: Dealt, parts: Parts) -> list[Held]:
         """What parts say of rows that they have not seen.
 
-        What is chosen in fitting them is chosen once, by the first fold. Masked labels are asked
-        for of rows in the fit, too: so cells of these are held out beside other rows.
+        Masked labels are asked for of rows in the fit, too: so cells of these are held out beside
+        other rows.
         """
         limits, cv, held = parts.limits, self.cv, list[Held]()
         if dealt.all.problem.kind == "masked":
@@ -177,10 +179,9 @@ class Tacit(MultiLabelEstimator):
             held.append(Held.of_cells(fitted, *dealt.cells(limits.judged_rows)))
         for k in range(parts.plan.folds(cv, limits)):
             unseen = dealt.fold(k, cv, limits.judged_rows)
-            fitted = parts.fit(dealt.rest(k, cv, limits.held_rows), unseen)
+            fitted = parts.fit(dealt.rest(k, cv, limits.held_rows))
             held.append(Held.of(fitted, unseen))
-            parts = parts.settled(fitted)
-        return parts, held
+        return held
 
     def _planned(self, problem: Problem) -> Plan:
         return Plan.of(sizes_of(problem), self.limits or LIMITS, self._seconds)
@@ -214,30 +215,17 @@ class Tacit(MultiLabelEstimator):
             kinds = tuple("standard" if kind == "fourier" else kind for kind in kinds[:1])
         weight = 1.0 if problem.kind == "complete" else SILENT
         judged = dealt.first(parts.plan.n_choosing(limits))
-        best: tuple[float, Scaling, Any] = (-1.0, Scaling(kinds[0]), None)
+        kind_of_lead, best = LEADS[parts.plan.names[0]], (-1.0, Scaling(kinds[0]), None)
         for kind in kinds:
             scaling = Scaling.of(kind, problem.blocks, problem.rng)
-            rows = dealt.all.scaled(scaling)
-            if "ridge" in parts.plan.names:
-                some = judged.scaled(scaling).blocks
-                rough = len(kinds) > 1
-                found: tuple[float, Any] = FirstRidge.choose(
-                    rows, some, weight, limits, rough=rough
-                )
-            elif "ridge by products" in parts.plan.names:
-                found = ByProducts.choose(rows, weight, limits)
-            else:
-                found = ByThemselves.choose(rows, limits)
-            if found[0] > best[0]:
-                best = found[0], scaling, found[1]
+            rows, some = dealt.all.scaled(scaling), judged.scaled(scaling).blocks
+            gain, lead = kind_of_lead.choose(rows, some, weight, limits)
+            if gain > best[0]:
+                best = gain, scaling, lead
         _, scaling, lead = best
-        if (
-            lead.name == "ridge"
-            and len(kinds) > 1
-            and problem.n_features > limits.spectrum_features
-        ):
-            some = judged.scaled(scaling).blocks
-            _, lead = FirstRidge.choose(dealt.all.scaled(scaling), some, weight, limits)
+        assert lead is not None  # as gains are at least 0
+        some = judged.scaled(scaling).blocks
+        lead = lead.refined(dealt.all.scaled(scaling), some, limits)
         parts.watch.lap("choosing the first model", report)
         report.notes.append(f"{scaling.kind} features, {lead}")
         return replace(parts, scaling=scaling, lead=lead)

@@ -1,8 +1,9 @@
 """Held-out rows: what the blend learns from, and what says which parts are in.
 
 All parts are fitted without the rows of a fold, and tell what they think of these rows. One half of
-the rows then weighs the parts and the other half judges, and the other way round; a part that ranks
-the judged rows no better is left out, and costs nothing more.
+the rows then weighs the parts and the other half judges, and the other way round. Unlike models
+rarely harm each other, and few rows are a poor judge of little gains: a part is in unless the rows
+are clearly ranked worse with it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ from tacit.methods.tacit.ceiling import Ceiling
 from tacit.methods.tacit.deal import SomeRows, only, together
 from tacit.methods.tacit.judge import gains, is_clear
 from tacit.methods.tacit.plan import LINKS
-from tacit.methods.tacit.report import Report, Step
+from tacit.methods.tacit.report import LOG_LOSS, RANKED, Report, Step
 from tacit.metrics.top import contains
 
-_RIGHT = 0.5  # standard errors: parts that bring nothing cost little, so likely is enough
-_SURE = 1.0  # for links, which people see as claims about rows that they know
+_SURE = 1.0  # standard errors, by which a part must harm to be left out, and links must help
 
 __all__ = ["Held", "ceiling_of", "chosen", "with_links"]
 
@@ -61,14 +61,18 @@ class Held:
         said, held = contains(Y, top.indices), contains(cells, top.indices)
         return cls(parts, block, top, parts.features(block, top), said, held, cells.nnz)
 
-    def asked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Features, answers and labels where half of what was said is known; how much is asked."""
-        said = self.block.Y.scipy()
+    def asked(self, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Features, answers and labels where half of what was said is known; how much is asked.
+
+        Of so many rows at most.
+        """
+        block = self.block.some(slice(0, min(most, self.block.Y.shape[0])))
+        said = block.Y.scipy()
         known = np.random.default_rng(0).random(said.nnz) < 0.5
         left, wanted = only(said, known), only(said, ~known)
-        skip = self.block.backend.sparse(left, pattern=True)
-        top = self.parts.listed(self.block, skip, known=left)
-        features = self.parts.features(self.block, top, left)
+        skip = block.backend.sparse(left, pattern=True)
+        top = self.parts.listed(block, skip, known=left)
+        features = self.parts.features(block, top, left)
         return features, contains(wanted, top.indices), top.indices, wanted.nnz
 
 
@@ -95,7 +99,7 @@ def _together(held: list[Held]) -> list[np.ndarray]:
 def chosen(
     held: list[Held], kind: str, ceiling: Ceiling, report: Report, seconds: Mapping[str, float]
 ) -> Blend:
-    """The blend of the parts that rank held-out rows best: each that is in brings something.
+    """The blend of all parts but those that clearly harm the ranks of held-out rows.
 
     `seconds` are those that the parts took; of a part that may not be fitted again, infinity.
     """
@@ -104,20 +108,27 @@ def chosen(
     c = ceiling.labels[0][label] if ceiling.says_something else None
     n_said = sum(h.n_said for h in held)
     judge = _Judge(names, features, said, counts, kind, n_said, c)
-    may = [tried for tried in _sets(names) if np.isfinite([seconds.get(n, 0) for n in tried]).all()]
-    best, lead = max(may, key=lambda tried: judge.gain(tried).mean()), names[:1]
-    if not is_clear(judge.gain(best) - judge.gain(lead), _RIGHT):
+    lead, best = names[:1], tuple(n for n in names if np.isfinite(seconds.get(n, 0)))
+    if not said.any():  # nothing tells which of them is right
         best = lead
-    for name in names[1:]:
+    opposed = set[str]()
+    while wrong := _turned(judge.blend(best)):
+        best = tuple(name for name in best if name != wrong)
+        opposed.add(wrong)
+    for name in best[1:]:
         less = tuple(other for other in best if other != name)
-        if name in best and judge.gain(less).mean() >= judge.gain(best).mean():
+        if is_clear(judge.gain(less) - judge.gain(best), _SURE):
             best = less
+    if is_clear(judge.gain(lead) - judge.gain(best), _SURE):
+        best = lead
+    report.measure = LOG_LOSS if kind == "masked" else RANKED
     for name in names:
         with_it = tuple(n for n in names if n in best or n == name)
         without = tuple(n for n in with_it if n != name)
         before = judge.figure(without) if without else 0.0
         took = seconds.get(name, 0.0)
         why = "" if np.isfinite(took) else "and the budget has no room for it"
+        why = "but by being believed the opposite of what it says" if name in opposed else why
         report.steps.append(
             Step(name, why, judge.figure(with_it), before, name in best, round(took, 2))
         )
@@ -126,10 +137,14 @@ def chosen(
     return replace(blend, exposure=ceiling.overall[0]) if ceiling.says_something else blend
 
 
-def _sets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The sets of parts that are tried before one is taken away after the other."""
-    growing = [names[: i + 1] for i in range(len(names))]
-    return [*growing, *((*names[: i + 1], RARITY) for i in range(len(names) - 2))]
+def _turned(blend: Blend) -> str | None:
+    """The part that the blend believes the opposite of, if there is one: more rows would undo it.
+
+    A second look can learn from the lead's scores of its rows what these rows said, where their
+    features tell what the lead would say with them; of other rows it then errs.
+    """
+    weights = {n: w for n, w in zip(blend.names[1:], blend.weights[1:]) if n != RARITY and w < 0}
+    return min(weights, key=weights.__getitem__, default=None)
 
 
 @dataclass
@@ -192,14 +207,14 @@ class _Judge:
 
 
 def with_links(
-    held: list[Held], blend: Blend, kind: str, ceiling: Ceiling, report: Report
+    held: list[Held], blend: Blend, kind: str, ceiling: Ceiling, report: Report, most: int
 ) -> Blend | None:
     """The blend for completions, of what else was said of a row too; None if it finds no more.
 
     Half of what was said of each held-out row is known and the other half asked for, among the
-    labels that are best without those known, over twenty ranks.
+    labels that are best without those known, over twenty ranks, of `most` rows of each fold.
     """
-    asked = [each.asked() for each in held]
+    asked = [each.asked(most) for each in held]
     features, said, label = (np.concatenate([part[i] for part in asked]) for i in range(3))
     names = held[0].parts.names(known=True)
     counts, n_said = np.ones(said.shape, bool), int(sum(part[3] for part in asked))

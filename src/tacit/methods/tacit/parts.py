@@ -27,7 +27,7 @@ from tacit.methods.tacit.limits import Limits
 from tacit.methods.tacit.plan import LINKS, LOOK, NETWORKS, Plan
 from tacit.methods.tacit.report import Report
 from tacit.methods.tacit.second_look import SecondLook, rows_of
-from tacit.methods.tacit.shortlists import OffListEntries, Shortlists, listed
+from tacit.methods.tacit.shortlists import OffListEntries, Shortlists, learned, listed
 from tacit.methods.tacit.voice import Voice
 from tacit.methods.tacit.watch import Watch
 from tacit.metrics.top import contains
@@ -50,26 +50,18 @@ class Parts:
     seed: int
     scaling: Scaling = Scaling("none")  # noqa: RUF009
     lead: Any = None
-    look_c: float | None = None
     wanted: tuple[str, ...] | None = None
     watch: Watch = field(default_factory=Watch)
-
-    def settled(self, fitted: Blended) -> Parts:
-        """The same, with what these chose as they were fitted."""
-        return replace(self, look_c=fitted.look.C) if fitted.look is not None else self
 
     def only(self, names: tuple[str, ...]) -> Parts:
         """The same, but for parts that the blend has no use for."""
         return replace(self, wanted=names)
 
-    def fit(self, rows: SomeRows, unseen: SomeRows | None = None) -> Blended:
-        """All parts, fitted to these rows, without a blend of them.
-
-        By the rows that are not seen they choose what is not settled.
-        """
+    def fit(self, rows: SomeRows) -> Blended:
+        """All parts, fitted to these rows, without a blend of them."""
         plain = rows.scaled(self.scaling.without_waves())
         masked = rows.problem.kind == "masked"
-        voices, look = (self._masked(rows), None) if masked else self._ranked(rows, unseen)
+        voices, look = (self._masked(rows), None) if masked else self._ranked(rows)
         if self._wants("nearest rows"):
             blocks = plain.blocks.map(_without_constant)
             with self.watch.part("nearest rows"):
@@ -125,18 +117,13 @@ class Parts:
         problem = rows.as_problem(Loop("low rank", _PASSES, 1e-4), self.seed)
         return Minimiser(loss="logistic").solve(problem, _RANK, _REG).model
 
-    def _ranked(
-        self, rows: SomeRows, unseen: SomeRows | None
-    ) -> tuple[list[Voice], SecondLook | None]:
+    def _ranked(self, rows: SomeRows) -> tuple[list[Voice], SecondLook | None]:
         """The lead, and what stands beside it."""
         lead, held = self._leading(rows)
         voices, look = [lead], None
         if self._wants(LOOK):
-            judged = None
-            if unseen is not None and self.look_c is None:
-                judged = self._shortlists(unseen, lead.model)
             with self.watch.part(LOOK):
-                look = self._look(rows, held, judged)
+                look = self._look(rows, held)
         if self._wants("network"):
             plain = rows.scaled(self.scaling.without_waves())
             with self.watch.part("network"):
@@ -144,23 +131,19 @@ class Parts:
             voices.append(Voice("network", network, None))
         return voices, look
 
-    def _look(
-        self, rows: SomeRows, held: list[tuple[Any, Any]], judged: Shortlists | None
-    ) -> SecondLook:
+    def _look(self, rows: SomeRows, held: list[tuple[Any, Any]]) -> SecondLook:
         """A second look learned from the shortlists of rows by models that have not seen them."""
         parts, n_labels = list[Shortlists](), rows.problem.n_labels
         for fold, scorer in held:
             own = rows if fold is None else Dealt.of(rows).fold(fold, FOLDS, rows.n_samples)
             parts.append(self._shortlists(own, scorer))
-        lists = Shortlists.of(parts)
-        if judged is not None:
-            return SecondLook.chosen(lists, judged, n_labels).cast(rows.dtype)
-        return SecondLook.fit(lists, n_labels, self.look_c or 1.0).cast(rows.dtype)
+        return SecondLook.fit(Shortlists.of(parts), n_labels).cast(rows.dtype)
 
     def _shortlists(self, rows: SomeRows, scorer: Any) -> Shortlists:
         """The shortlists of rows by what has not seen them."""
-        most, rough = listed(rows.problem.n_labels), self.lead.rough
-        X = rows.scaled(self.scaling.unweighted()).blocks.sum(_rows_of)
+        rough = self.lead.rough
+        most = learned(rows.problem.n_labels, rough)
+        X = rows.blocks.sum(_rows_of, self.scaling)
         tops = rows.scaled(self.scaling).blocks.sum(_shortlisted, scorer, most, rough)
         return Shortlists.of([Shortlists(x, *top) for x, top in zip(X, tops, strict=True)])
 
@@ -191,9 +174,9 @@ def _counts(b: Block) -> tuple[np.ndarray, int]:
     return np.bincount(b.Y.scipy().indices, minlength=b.Y.shape[1]), b.Y.shape[0]
 
 
-def _rows_of(b: Block) -> list[Any]:
+def _rows_of(b: Block, scaling: Scaling) -> list[Any]:
     """A list of one: lists add to longer ones."""
-    return [rows_of(b.X)]
+    return [rows_of(b, scaling)]
 
 
 def _shortlisted(b: Block, scorer: Any, most: int, rough: bool) -> list[Any]:

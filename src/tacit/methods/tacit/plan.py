@@ -19,6 +19,7 @@ from tacit.estimators import Problem
 from tacit.labels import DENSE_LIMIT
 from tacit.methods.tacit.first.network import FirstNetwork
 from tacit.methods.tacit.limits import Limits
+from tacit.methods.tacit.shortlists import learned
 
 __all__ = ["LINKS", "LOOK", "Plan", "Sizes", "Tried", "seconds_of", "sizes_of"]
 
@@ -162,20 +163,21 @@ def _others(s: Sizes, limits: Limits, lead: Tried) -> list[Tried]:
     gathered = s.numbers > limits.gathered
     far = "the rows are too many to bring together" if gathered else ""
     nearest = s.numbers / max(s.d, 1) * s.numbers / _SPARSE / 4
+    slow = "each prediction would look through too many rows" if s.n > limits.nearest_rows else ""
     network = 1.8 * _network(s, limits)
     if s.kind == "masked":
         rank, entries = min(100, s.n_labels), s.cells + s.numbers + s.n
         product = entries * (rank + 20) / _SPARSE + _VECTORS * s.n
         low = Tried("low rank", far, _PRODUCTS * product, 32.0 * rank * (s.d + s.n + s.n_labels))
-        near = Tried("nearest rows", far or _without_numba(), nearest, 8.0 * s.numbers)
+        near = Tried("nearest rows", far or slow or _without_numba(), nearest, 8.0 * s.numbers)
         return [low, near, _networks(s, far, limits)]
-    m = max(30, min(s.n_labels // 100, 100))
-    numbers = m * s.numbers
-    why_not = "it would read too many numbers" if numbers > limits.look_numbers else ""
+    numbers = learned(s.n_labels, lead.name == ROUGH) * s.numbers
+    many = numbers > (limits.look_numbers if s.sparse else limits.look_dense)
+    why_not = "it would read too many numbers" if many else ""
     look = Tried(LOOK, why_not or _without_numba(), 2e-7 * numbers, 12.0 * numbers / 10)
     return [
         look,
-        Tried("nearest rows", far or _without_numba(), nearest, 8.0 * s.numbers),
+        Tried("nearest rows", far or slow or _without_numba(), nearest, 8.0 * s.numbers),
         Tried("network", far, network, 1200.0 * (s.d + s.n_labels)),
         _links(s, limits),
     ]

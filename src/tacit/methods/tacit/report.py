@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Report", "Step"]
+__all__ = ["LOG_LOSS", "RANKED", "Report", "Step"]
+
+RANKED = "of 100 labels that were said of rows not seen, so many are among the first five:"
+LOG_LOSS = "minus 100 times the log-loss of what is known, and was not seen:"
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,20 @@ class Step:
 
 @dataclass
 class Report:
-    """The parts of a fit and what each brought; `print` it."""
+    """The parts of a fit and what each brought; `print` it.
 
+    `measure` says in words what the figures of the steps count.
+    """
+
+    measure: str = ""
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         took = [f"{what}: {seconds:.1f} s" for what, seconds in self.seconds.items()]
-        return "\n".join([*(str(step) for step in self.steps), *self.notes, *took])
+        measure = [self.measure] if self.measure else []
+        return "\n".join([*measure, *(str(step) for step in self.steps), *self.notes, *took])
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -50,4 +58,4 @@ class Report:
     @classmethod
     def from_dict(cls, told: dict[str, Any]) -> Report:
         steps, seconds = [Step(**step) for step in told["steps"]], told.get("seconds", {})
-        return cls(steps, list(told["notes"]), dict(seconds))
+        return cls(told.get("measure", ""), steps, list(told["notes"]), dict(seconds))

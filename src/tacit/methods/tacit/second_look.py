@@ -12,7 +12,8 @@ regression of all labels together on log s alone: a label of which little is kno
 like any other, and not for one that the first model knows nothing about. So there are n m
 entries to learn from instead of n L, and the noes among them are the hard ones, as in the label
 trees of Parabel (Prabhu et al. 2018) and PECOS (Yu et al. 2022). Rows that say nothing say nothing
-about any label, and are left out.
+about any label, and are left out. Of rows at unit length x has the roots, sign(x_j) √|x_j|: rare
+features then weigh less, rows with many features more, and one C = 1 serves.
 
 Where the first model is rough, (1) also learns from entries off the shortlists
 (`tacit.methods.tacit.shortlists`), so that the sum is, on average, that over all n L entries.
@@ -33,17 +34,17 @@ from array_api_compat import to_device
 from joblib import Parallel, delayed
 
 from tacit.backends import Sparse
+from tacit.backends.block import Block
+from tacit.features.scaling import Scaling
 from tacit.labels import TopK
-from tacit.methods.tacit.blend import LEAST, Blend
+from tacit.methods.tacit.blend import LEAST
 from tacit.methods.tacit.shortlists import Shortlists, by_label
 
-__all__ = ["SecondLook", "rows_of"]
+__all__ = ["SecondLook", "rows_of", "without_constant"]
 
 _SMALL = 0.01  # weight that is let go
 _LABELS = 32  # to a task
 _POOLED = 10**6  # entries
-_LADDER = (1.0, 3.0, 10.0)  # C
-_JUDGING = 20, 200  # labels at least and at most that choose C: a fifth of all
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,14 @@ class SecondLook:
         The ā + a_l and b̄ + b_l.
     pooled : (2,)
         ā and b̄.
-    C : float
-        That of (1).
     """
 
     weights: sp.csr_array
     trust: np.ndarray
     pooled: np.ndarray
-    C: float = 1.0
 
     @classmethod
-    def fit(cls, rows: Shortlists, n_labels: int, C: float) -> SecondLook:
+    def fit(cls, rows: Shortlists, n_labels: int, C: float = 1.0) -> SecondLook:
         """(1) from the shortlists of some rows.
 
         Examples
@@ -90,7 +88,7 @@ class SecondLook:
         rows = rows.that_say_something()
         if not len(rows.said):  # nothing to learn from: the first scores stay as they are
             nothing = sp.csr_array((n_labels, rows.X.shape[1]))
-            return cls(nothing, np.tile([[1.0], [0.0]], n_labels), np.array([1.0, 0.0]), C)
+            return cls(nothing, np.tile([[1.0], [0.0]], n_labels), np.array([1.0, 0.0]))
         X, (n, m) = rows.X.astype(np.float64), rows.top.indices.shape
         logs, yes = logs_of(rows.top.scores).ravel(), rows.said.ravel()
         there = rows.top.indices.ravel() >= 0
@@ -121,35 +119,7 @@ class SecondLook:
         pointer = np.concatenate([[0], np.cumsum(lengths)])
         shape = (n_labels, X.shape[1])
         weights = sp.csr_array((values, features.astype(np.int32), pointer), shape=shape)
-        return cls(weights, trust, pooled, C)
-
-    @classmethod
-    def chosen(cls, rows: Shortlists, unseen: Shortlists, n_labels: int) -> SecondLook:
-        """(1) with the C whose blend with log s has the least log-loss on rows not seen.
-
-        Some labels are enough to choose by: one C serves all of them. The rows must be unseen by
-        the first model too. Those of `rows` will not do: features tell what the first model would
-        say of a row it has seen, and beside that, what it says without the row tells what the row
-        said.
-        """
-        few, many = _JUDGING
-        some = np.random.default_rng(0).permutation(n_labels)[: max(few, min(n_labels // 5, many))]
-        taught, judged = rows.of_labels(some, n_labels), unseen.of_labels(some, n_labels)
-        judged = judged.that_say_something()
-        there = judged.top.indices >= 0
-        if len(judged.said) < 2 or not there.any():
-            return cls.fit(rows, n_labels, _LADDER[0])
-        known, said = logs_of(judged.top.scores)[there], judged.said[there]
-        half = np.broadcast_to(np.arange(len(there))[:, None] % 2 == 0, there.shape)[there]
-
-        def loss(C: float) -> float:
-            own = cls.fit(taught, n_labels, C).logits(judged.X, judged.top)[there]
-            told, logits = np.stack([known, own], axis=1), np.empty(len(own))
-            for part in (half, ~half):
-                logits[part] = Blend.judged(told[~part], said[~part], told[part])
-            return float(np.logaddexp(0, np.where(said, -logits, logits)).mean())
-
-        return cls.fit(rows, n_labels, min(_LADDER, key=loss))
+        return cls(weights, trust, pooled)
 
     def cast(self, dtype: np.dtype) -> SecondLook:
         """The same in the float type that a file keeps."""
@@ -201,8 +171,16 @@ def logs_of(scores: np.ndarray) -> np.ndarray:
     return np.log(np.clip(scores.astype(np.float64), LEAST, None))
 
 
-def rows_of(X: Any) -> sp.csr_array:
+def rows_of(block: Block, scaling: Scaling) -> sp.csr_array:
+    """The x of (1), of rows that are not scaled yet."""
+    plain = scaling.unweighted()
+    rows = without_constant(plain(block).X)
+    if plain.kind == "unit":
+        rows.data = np.sign(rows.data) * np.sqrt(np.abs(rows.data))
+    return rows
+
+
+def without_constant(X: Any) -> sp.csr_array:
     """The features of rows on a backend as SciPy holds them, without the constant one."""
-    if not isinstance(X, Sparse):
-        return sp.csr_array(np.asarray(to_device(X, "cpu"))[:, :-1])
-    return X.scipy()[:, :-1]
+    rows = X.scipy() if isinstance(X, Sparse) else np.asarray(to_device(X, "cpu"))
+    return sp.csr_array(rows[:, :-1])

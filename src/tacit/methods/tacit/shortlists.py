@@ -18,14 +18,20 @@ import scipy.sparse as sp
 from tacit.labels import TopK
 from tacit.metrics.top import contains
 
-__all__ = ["OffListEntries", "Shortlists", "by_label", "listed"]
+__all__ = ["OffListEntries", "Shortlists", "by_label", "learned", "listed"]
 
 _SHORTLIST, _LONG_LIST = 30, 100  # labels at least and at most: a hundredth of all
+_TAUGHT = 30  # labels of a row that teach: those behind them are plainly noes, and cost as much
 
 
 def listed(n_labels: int) -> int:
     """How many labels of a row are in question."""
     return min(n_labels, max(_SHORTLIST, min(n_labels // 100, _LONG_LIST)))
+
+
+def learned(n_labels: int, rough: bool) -> int:
+    """How many of them the second look learns from: of a rough list all."""
+    return listed(n_labels) if rough else min(listed(n_labels), _TAUGHT)
 
 
 class OffListEntries(NamedTuple):
@@ -106,14 +112,6 @@ class Shortlists:
         b = b._replace(row=(np.cumsum(some) - 1)[b.row])
         top = TopK(*(a[some] for a in self.top))
         return Shortlists(self.X[some], top, self.said[some], self.says_something[some], b)
-
-    def of_labels(self, labels: np.ndarray, n_labels: int) -> Shortlists:
-        """The same rows, with some labels alone in question."""
-        wanted = np.zeros(n_labels + 1, bool)  # the last for an index of -1: no label
-        wanted[labels] = True
-        b = OffListEntries(*(a[wanted[self.beyond.label]] for a in self.beyond))
-        top = TopK(np.where(wanted[self.top.indices], self.top.indices, -1), self.top.scores)
-        return Shortlists(self.X, top, self.said, self.says_something, b)
 
 
 def _pattern(listed: np.ndarray, n_labels: int) -> sp.csr_array:

@@ -24,7 +24,7 @@ from tacit.labels import TopK
 from tacit.methods.tacit.earlier.look import EarlierLook
 from tacit.methods.tacit.report import Report
 from tacit.methods.tacit.saved import look_of, scaling_of
-from tacit.methods.tacit.second_look import rows_of
+from tacit.methods.tacit.second_look import without_constant
 from tacit.methods.tacit.shortlists import listed
 from tacit.models.model import Model, check_shape, said
 from tacit.models.sparse import sparse_of
@@ -104,7 +104,7 @@ class TacitModel(Model):
         if self.look is None:
             return scores
         top = block.backend.top_k(block.backend.asarray(scores), None, listed(self.n_labels), None)
-        return self.look.rescored(rows_of(self.scaling(block).X), scores, top)
+        return self.look.rescored(without_constant(self.scaling(block).X), scores, top)
 
     def top_k(self, block: Block, k: int) -> TopK:
         return self._reranked(block, k, None)
@@ -124,7 +124,7 @@ class TacitModel(Model):
             return block.backend.top_k(U, H, k, skip)
         most = listed(self.n_labels)
         found = block.backend.top_k(U, H, k + most, skip)  # beyond the shortlist the order stays
-        ranked = self.look.ranked(rows_of(self.scaling(block).X), found, most)
+        ranked = self.look.ranked(without_constant(self.scaling(block).X), found, most)
         return TopK(ranked.indices[:, :k], ranked.scores[:, :k])
 
     def probability(self, scores: Any) -> Any:

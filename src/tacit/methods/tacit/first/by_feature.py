@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
+from tacit.blocks import Blocks
 from tacit.labels import TopK
 from tacit.methods.tacit.deal import Dealt, SomeRows
 from tacit.methods.tacit.first.products import FOLDS
@@ -66,18 +67,24 @@ class ByThemselves:
         return of(tallies), held
 
     @classmethod
-    def choose(cls, rows: SomeRows, limits: Limits) -> tuple[float, ByThemselves]:
+    def choose(
+        cls, rows: SomeRows, judged: Blocks, weight: float, limits: Limits
+    ) -> tuple[float, ByThemselves]:
         """λ and p by one fold of five."""
         dealt = Dealt.of(rows)
         tally = dealt.rest(0, 5).blocks.sum(Tally.of)
-        judged = dealt.fold(0, 5, limits.choosing_rows)
+        fold = dealt.fold(0, 5, limits.choosing_rows)
         tried = []
         for reg in REGS:
             for p in RARITIES:
-                found = judged.blocks.sum(_gained, tally.weights(reg, p, rows.dtype))
-                tried.append((found / max(judged.n_samples, 1), reg, p))
+                found = fold.blocks.sum(_gained, tally.weights(reg, p, rows.dtype))
+                tried.append((found / max(fold.n_samples, 1), reg, p))
         gain, reg, power = max(tried)
         return gain, cls(reg, power)
+
+    def refined(self, rows: SomeRows, judged: Blocks, limits: Limits) -> ByThemselves:
+        """Itself: all was chosen at once."""
+        return self
 
 
 def _gained(b: Block, weights: SparseWeights) -> float:

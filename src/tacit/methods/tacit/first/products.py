@@ -13,7 +13,8 @@ with the prior, for each of four models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,9 +22,11 @@ from array_api_compat import array_namespace
 
 from tacit.backends import Array
 from tacit.backends.block import Block
+from tacit.blocks import Blocks
 from tacit.engines.moments import Products
 from tacit.methods.tacit.deal import Dealt, SomeRows
-from tacit.methods.tacit.first.ridge import LADDER, START, Unseen, climbed, weighed
+from tacit.methods.tacit.first.normal import weighed
+from tacit.methods.tacit.first.ridge import LADDER, START, Unseen, climbed
 from tacit.methods.tacit.judge import gain_of_scores
 from tacit.methods.tacit.limits import Limits
 from tacit.models import LowRank
@@ -70,24 +73,35 @@ class ByProducts:
         return array_namespace(W).astype(W, like)
 
     @classmethod
-    def choose(cls, rows: SomeRows, weight: float, limits: Limits) -> tuple[float, ByProducts]:
-        """λ and p by one fold of five."""
-        dealt = Dealt.of(rows)
-        rest = dealt.rest(0, 5)
-        products = Products(weighed(rest.blocks, weight), **_CG)
-        judged = dealt.fold(0, 5, limits.choosing_rows).blocks
-        best, step = (-1.0, cls(LADDER[START], 0.0, weight)), START
+    def choose(
+        cls, rows: SomeRows, judged: Blocks, weight: float, limits: Limits
+    ) -> tuple[float, ByProducts]:
+        """One λ without the prior, by one fold of five, for all until the lead is `refined`."""
+        lead = cls(LADDER[START], 0.0, weight)
+        return lead._tried(rows, limits)(START), lead
+
+    def refined(self, rows: SomeRows, judged: Blocks, limits: Limits) -> ByProducts:
+        """With the λ and p that rank the rows of that fold best."""
+        best, step = (-1.0, self), START
         for power in _POWERS:
-            last: list[Any] = [None]
-
-            def at(step: int, power: float = power, last: list[Any] = last) -> float:
-                last[0] = cls(LADDER[step], power, weight)._of(products, rest, last[0])
-                return mean_gain(judged, Weights(last[0]))
-
+            at = replace(self, power=power)._tried(rows, limits)
             found, step = climbed(at, step)
             if found > best[0]:
-                best = found, cls(LADDER[step], power, weight)
-        return best
+                best = found, replace(self, reg=LADDER[step], power=power)
+        return best[1]
+
+    def _tried(self, rows: SomeRows, limits: Limits) -> Callable[[int], float]:
+        """The mean gain of a fold, at a step of the ladder of λ; each starts from the last."""
+        dealt = Dealt.of(rows)
+        rest, judged = dealt.rest(0, 5), dealt.fold(0, 5, limits.choosing_rows).blocks
+        products = Products(weighed(rest.blocks, self.weight), **_CG)
+        last: list[Any] = [None]
+
+        def at(step: int) -> float:
+            last[0] = replace(self, reg=LADDER[step])._of(products, rest, last[0])
+            return mean_gain(judged, Weights(last[0]))
+
+        return at
 
 
 @dataclass(frozen=True)
