@@ -172,7 +172,8 @@ def _others(s: Sizes, limits: Limits, lead: Tried) -> list[Tried]:
         near = Tried("nearest rows", far or slow or _without_numba(), nearest, 8.0 * s.numbers)
         return [low, near, _networks(s, far, limits)]
     numbers = learned(s.n_labels, lead.name == ROUGH) * s.numbers
-    many = numbers > (limits.look_numbers if s.sparse else limits.look_dense)
+    dense = 2 * s.numbers > s.n * s.d
+    many = numbers > (limits.look_dense if dense else limits.look_numbers)
     why_not = "it would read too many numbers" if many else ""
     look = Tried(LOOK, why_not or _without_numba(), 2e-7 * numbers, 12.0 * numbers / 10)
     return [
