@@ -27,17 +27,21 @@ nan = np.nan
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 KNOWN = np.array([[1, 1, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]])
+NO = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 1]])
 NAMES = ["cli", "gtk", "python", "web"]
 KINDS = {
     "complete": Labels.complete(Y, classes=NAMES),
     "masked": Labels.masked(Y, KNOWN, classes=NAMES),
     "positive-only": Labels.positive_only(Y, classes=NAMES),
+    "reviewed": Labels.positive_only(Y, no=NO, classes=NAMES),
 }
 ARRAYS = {
     "complete": Y.astype(float),
     "masked": np.array([[1, 0, 1, nan], [nan, 0, nan, nan], [nan, 1, nan, nan]]),
     "positive-only": np.where(Y == 1, 1.0, nan),
+    "reviewed": np.where(Y == 1, 1.0, np.where(NO == 1, 0.0, nan)),
 }
+KIND_OF = {name: "positive-only" if name == "reviewed" else name for name in KINDS}
 
 
 @pytest.fixture(params=list(KINDS))
@@ -45,12 +49,12 @@ def kind(request):
     return request.param
 
 
-# ---- the three kinds
+# ---- the three kinds, and positive-only labels that somebody has reviewed
 
 
 def test_each_kind_says_of_an_unstored_entry_what_it_should(kind):
     labels = KINDS[kind]
-    assert labels.kind == kind
+    assert labels.kind == KIND_OF[kind]
     assert_array_equal(labels.to_array(), ARRAYS[kind])
     assert_array_equal(np.asarray(labels), ARRAYS[kind])
     assert_array_equal(labels.to_sparse().toarray(), Y)
@@ -65,7 +69,8 @@ def test_said_is_the_entries_that_are_not_nan(kind):
 
 def test_labels_can_be_read_under_another_assumption(kind):
     assert KINDS[kind].as_complete() == KINDS["complete"]
-    assert KINDS[kind].as_positive_only() == KINDS["positive-only"]
+    silence_unread = "reviewed" if kind == "reviewed" else "positive-only"
+    assert KINDS[kind].as_positive_only() == KINDS[silence_unread]
 
 
 def test_labels_of_different_kind_names_or_entries_differ():
@@ -74,6 +79,10 @@ def test_labels_of_different_kind_names_or_entries_differ():
     assert complete != Labels.complete(Y)
     assert complete != Labels.complete(1 - Y, classes=NAMES)
     assert KINDS["masked"] != Labels.masked(Y, np.ones_like(Y), classes=NAMES)
+    assert KINDS["reviewed"] != KINDS["positive-only"]
+    assert KINDS["reviewed"] != Labels.positive_only(Y, no=NO[::-1] * (1 - Y), classes=NAMES)
+    assert KINDS["reviewed"][1:2] == KINDS["positive-only"][1:2], "a row without a no"
+    assert Labels.positive_only(Y, no=0 * Y, classes=NAMES) == KINDS["positive-only"]
     assert complete == Labels.complete(sp.csc_matrix(Y), classes=NAMES)
     assert complete != "labels"
 
@@ -156,6 +165,7 @@ def test_frames_of_numbers_and_booleans_bring_their_names_to_every_constructor(m
 
 def test_labels_made_of_labels_keep_their_names():
     assert Labels.complete(KINDS["masked"]) == KINDS["complete"]
+    assert Labels.positive_only(KINDS["reviewed"]) == KINDS["reviewed"]
 
 
 def test_sets_of_names_are_positive_only_unless_told_otherwise():
@@ -236,7 +246,7 @@ def test_rows_slice_as_those_of_the_array_do(kind, rows):
     some = KINDS[kind][rows]
     assert_array_equal(some.to_array(), ARRAYS[kind][rows])
     assert some == KINDS[kind][rows, ...]
-    assert some.kind == kind
+    assert some.kind == KIND_OF[kind]
     assert some.classes.tolist() == NAMES
     assert some.positives.has_canonical_format
 
@@ -258,7 +268,7 @@ def test_labels_do_not_slice_by_columns(kind):
 
 def test_labels_cannot_be_changed(kind):
     labels = KINDS[kind]
-    for name in "kind", "positives", "observed", "classes", "other":
+    for name in "kind", "positives", "observed", "classes", "noes", "other":
         with pytest.raises(AttributeError, match=f"cannot be changed.* setting {name}"):
             setattr(labels, name, None)
     with pytest.raises(TypeError, match="unhashable"):
@@ -294,9 +304,12 @@ def test_the_summary_and_its_html_tell_what_was_said():
     assert "<b>" not in html
     assert "58.3%" in html
     assert repr(labels) == "Labels(masked, 3 × 4, 3 of 5 observed said yes)"
+    assert repr(KINDS["reviewed"]) == "Labels(positive-only, 3 × 4, 3 said yes, 3 said no)"
 
 
-@pytest.mark.parametrize(("which", "no", "unsaid"), [("complete", 9, 0), ("positive-only", 0, 9)])
+@pytest.mark.parametrize(
+    ("which", "no", "unsaid"), [("complete", 9, 0), ("positive-only", 0, 9), ("reviewed", 3, 6)]
+)
 def test_the_summary_counts_silence_as_the_kind_does(which, no, unsaid):
     facts = {line[:22].strip(): line[22:].split()[0] for line in KINDS[which].summary().split("\n")}
     assert (facts["said no"], facts["unsaid"]) == (str(no), str(unsaid))
@@ -342,7 +355,7 @@ def test_labels_are_y_in_a_pipeline_and_a_grid_search(kind):
         cv=KFold(5),
     ).fit(X, many)
     assert search.best_params_ == {"popularity__power": 2.0}
-    assert search.best_estimator_[-1].kind_ == kind
+    assert search.best_estimator_[-1].kind_ == KIND_OF[kind]
     assert_array_equal(search.best_estimator_[-1].rate_, np.tile(Y, (10, 1)).mean(axis=0))
 
 
@@ -368,6 +381,9 @@ def test_labels_are_y_in_a_pipeline_and_a_grid_search(kind):
         (lambda: Labels.masked(Y, 1 - Y), "observed misses 3 entries that Y says yes to"),
         (lambda: Labels.masked(0 * Y, 0 * Y), "observed has no entry"),
         (lambda: Labels.positive_only(0 * Y), "Y says yes to no entry"),
+        (lambda: Labels.positive_only(Y, no=Y), "no denies 3 entries that Y says yes to"),
+        (lambda: Labels.positive_only(Y, no=NO[:2]), r"no has shape \(2, 4\) but Y has shape"),
+        (lambda: Labels.positive_only(Y, no=-NO), "no must hold 0 and 1; got -1"),
         (lambda: Labels.from_array(nan * Y), "every entry of the array is NaN"),
         (lambda: Labels.complete(Y, classes=["a"]), "classes names 1 labels but Y has 4 columns"),
         (lambda: Labels.complete(Y, classes=list("abca")), "classes names 'a' more than once"),

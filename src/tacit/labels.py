@@ -7,11 +7,11 @@ A 0/1 matrix decides silently that whatever was not said is false. Here the deci
     ================ =================== ============================ ===========================
     complete         positives           no                           `Labels.complete`
     masked           positives, observed no if observed, else unsaid  `Labels.masked`
-    positive-only    positives           unsaid                       `Labels.positive_only`
+    positive-only    positives, noes     unsaid                       `Labels.positive_only`
     ================ =================== ============================ ===========================
 
-Positives and the observed pattern are two matrices, because a stored zero that stands for "said no"
-vanishes under `eliminate_zeros`, comparisons and sums.
+The patterns are matrices of their own, because a stored zero that stands for "said no" vanishes
+under `eliminate_zeros`, comparisons and sums.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Labels:
         The entries said at all; only for masked labels, where it contains the positives.
     classes : ndarray of str, or None
         The names of the labels.
+    noes : scipy.sparse.csr_array of bool, or None
+        The entries said no; only for positive-only labels, and None where there are none.
 
     Examples
     --------
@@ -68,12 +70,13 @@ class Labels:
     array([[nan, nan,  1.]])
     """
 
-    __slots__ = ("classes", "kind", "observed", "positives")
+    __slots__ = ("classes", "kind", "noes", "observed", "positives")
 
     kind: Kind
     positives: sp.csr_array
     observed: sp.csr_array | None
     classes: np.ndarray | None
+    noes: sp.csr_array | None
 
     def __init__(
         self,
@@ -81,18 +84,18 @@ class Labels:
         positives: sp.csr_array,
         observed: sp.csr_array | None = None,
         classes: np.ndarray | None = None,
+        noes: sp.csr_array | None = None,
     ):
         """Trust the parts; the constructors below check theirs."""
-        for name, value in zip(
-            ("kind", "positives", "observed", "classes"), (kind, positives, observed, classes)
-        ):
+        parts = (kind, positives, observed, classes, noes)
+        for name, value in zip(("kind", "positives", "observed", "classes", "noes"), parts):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Labels cannot be changed; make a new one instead of setting {name}")
 
     def __reduce__(self) -> tuple:
-        return Labels, (self.kind, self.positives, self.observed, self.classes)
+        return Labels, (self.kind, self.positives, self.observed, self.classes, self.noes)
 
     @classmethod
     def complete(cls, Y: Any, *, classes: Sequence[str] | None = None) -> Labels:
@@ -123,12 +126,28 @@ class Labels:
         return cls("masked", positives, observed, _checked_classes(classes, Y, positives))
 
     @classmethod
-    def positive_only(cls, Y: Any, *, classes: Sequence[str] | None = None) -> Labels:
-        """Labels in which silence means nothing: only the ones of Y are known."""
+    def positive_only(
+        cls, Y: Any, *, no: Any = None, classes: Sequence[str] | None = None
+    ) -> Labels:
+        """Labels in which silence means nothing: the ones of Y are a yes, those of `no` a no.
+
+        A no is an entry that somebody looked at and denied, as people do who review proposals. It
+        is never proposed again, and the methods that can tell it from silence learn from it.
+
+        Examples
+        --------
+        >>> Y = Labels.positive_only([[1, 0, 0], [0, 1, 0]], no=[[0, 1, 0], [0, 0, 0]])
+        >>> Y
+        Labels(positive-only, 2 × 3, 2 said yes, 1 said no)
+        >>> Y.to_array()
+        array([[ 1.,  0., nan],
+               [nan,  1., nan]])
+        """
         positives = _pattern(Y, "Y")
         if not positives.nnz:
             raise ValueError("Y says yes to no entry, so nothing can be learnt; give at least one")
-        return cls("positive-only", positives, None, _checked_classes(classes, Y, positives))
+        names, noes = _checked_classes(classes, Y, positives), _checked_noes(no, Y, positives)
+        return cls("positive-only", positives, None, names, noes)
 
     @classmethod
     def from_array(cls, A: Any, *, classes: Sequence[str] | None = None) -> Labels:
@@ -216,24 +235,23 @@ class Labels:
                 raise IndexError("Labels slice by rows alone: use Y[rows]")
         if isinstance(rows, int | np.integer):
             rows = [rows]
-        observed = None if self.observed is None else self.observed[rows]
-        return Labels(self.kind, self.positives[rows], observed, self.classes)
+        of = lambda pattern: None if pattern is None else pattern[rows]
+        parts = (of(self.positives), of(self.observed), self.classes, of(self.noes))
+        return Labels(self.kind, *parts)
 
     def as_complete(self) -> Labels:
         """The same positives, with everything else declared a no."""
         return Labels("complete", self.positives, None, self.classes)
 
     def as_positive_only(self) -> Labels:
-        """The same positives, with everything else declared unsaid."""
-        return Labels("positive-only", self.positives, None, self.classes)
+        """The same positives, with everything else declared unsaid but noes that stand for it."""
+        return Labels("positive-only", self.positives, None, self.classes, self.noes)
 
     def said(self) -> sp.csr_array | None:
         """The pattern of entries that were said, yes or no; None where that is all of them."""
-        return {
-            "complete": None,
-            "masked": self.observed,
-            "positive-only": self.positives,
-        }[self.kind]
+        if self.kind != "positive-only":
+            return self.observed
+        return self.positives if self.noes is None else sp.csr_array(self.positives + self.noes)
 
     def to_sparse(self) -> sp.csr_array:
         """The positives as ones in a CSR array of int8."""
@@ -241,13 +259,13 @@ class Labels:
 
     def to_array(self) -> np.ndarray:
         """A dense array of 1, 0 and NaN where unsaid."""
-        check_dense(self.shape, "Labels.to_array", "to_sparse(), positives and observed")
+        check_dense(self.shape, "Labels.to_array", "to_sparse(), positives and said()")
         if self.kind == "complete":
             return self.positives.toarray().astype(np.float64)
         A = np.full(self.shape, np.nan)
-        if self.observed is not None:
-            A[self.observed.nonzero()] = 0.0
-        A[self.positives.nonzero()] = 1.0
+        for pattern, value in ((self.observed, 0.0), (self.noes, 0.0), (self.positives, 1.0)):
+            if pattern is not None:
+                A[pattern.nonzero()] = value
         return A
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -261,6 +279,7 @@ class Labels:
             and self.shape == other.shape
             and _same_pattern(self.positives, other.positives)
             and _same_pattern(self.observed, other.observed)
+            and _same_pattern(_some(self.noes), _some(other.noes))
             and np.array_equal(np.asarray(self.classes), np.asarray(other.classes))
         )
 
@@ -303,7 +322,9 @@ class Labels:
     def __repr__(self) -> str:
         n, n_labels = self.shape
         known = "" if self.observed is None else f" of {self.observed.nnz:,} observed"
-        return f"Labels({self.kind}, {n:,} × {n_labels:,}, {self.positives.nnz:,}{known} said yes)"
+        denied = "" if self.noes is None else f", {self.noes.nnz:,} said no"
+        said = f"{self.positives.nnz:,}{known} said yes{denied}"
+        return f"Labels({self.kind}, {n:,} × {n_labels:,}, {said})"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -415,6 +436,29 @@ def _checked_classes(
             "a name of its own"
         )
     return names
+
+
+def _checked_noes(no: Any, Y: Any, positives: sp.csr_array) -> sp.csr_array | None:
+    """The pattern of the noes, which deny no yes; those that come with Y if none are given."""
+    if no is None:
+        return Y.noes if isinstance(Y, Labels) else None
+    noes = _pattern(no, "no")
+    if noes.shape != positives.shape:
+        raise ValueError(
+            f"no has shape {noes.shape} but Y has shape {positives.shape}; "
+            "give both one entry for each row and label"
+        )
+    both = noes.multiply(positives).nnz
+    if both:
+        raise ValueError(
+            f"no denies {both} entries that Y says yes to; take them from one of the two"
+        )
+    return _some(noes)
+
+
+def _some(pattern: sp.csr_array | None) -> sp.csr_array | None:
+    """The pattern, or None where it has no entry."""
+    return pattern if pattern is not None and pattern.nnz else None
 
 
 def _same_pattern(a: sp.csr_array | None, b: sp.csr_array | None) -> bool:

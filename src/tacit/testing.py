@@ -30,7 +30,10 @@ __all__ = ["CHECKS", "problem"]
 
 
 def problem(kind: str, seed: int = 0) -> tuple[sp.csr_array, Labels]:
-    """A small problem with a planted low-rank structure, an empty row and an empty feature."""
+    """A small problem with a planted low-rank structure, an empty row and an empty feature.
+
+    Of kind "reviewed" its labels are positive-only, and somebody said no to some of the silence.
+    """
     rng = np.random.default_rng(seed)
     n, d, n_labels, rank = 60, 15, 8, 3
     X = rng.random((n, d)) * (rng.random((n, d)) < 0.4)
@@ -41,8 +44,10 @@ def problem(kind: str, seed: int = 0) -> tuple[sp.csr_array, Labels]:
     if kind == "masked":
         observed = rng.random(Y.shape) < 0.7
         return sp.csr_array(X), Labels.masked(Y * observed, observed, classes=names)
-    make = {"complete": Labels.complete, "positive-only": Labels.positive_only}[kind]
-    return sp.csr_array(X), make(Y, classes=names)
+    if kind == "complete":
+        return sp.csr_array(X), Labels.complete(Y, classes=names)
+    noes = (rng.random(Y.shape) < 0.2) * (1 - Y) if kind == "reviewed" else None
+    return sp.csr_array(X), Labels.positive_only(Y, no=noes, classes=names)
 
 
 def check_rows_in_blocks_or_on_disk_give_the_same_model(estimator: Any, kind: str) -> None:
@@ -131,7 +136,8 @@ def check_predict_is_where_the_probability_passes_the_threshold(estimator: Any, 
 def check_complete_offers_only_what_was_not_said_best_first(estimator: Any, kind: str) -> None:
     X, Y = problem(kind)
     fitted = clone(estimator).fit(X, Y)
-    said = (Y.positives if Y.observed is None else Y.observed).toarray()
+    known = Y.said()
+    said = (Y.positives if known is None else known).toarray()
     found = fitted.complete(X, Y, k=3)
     assert (np.diff(found.probability) <= 0).all(), "completions are not sorted"
     assert ((found.probability >= 0) & (found.probability <= 1)).all(), "not a probability"
@@ -146,6 +152,13 @@ def check_complete_offers_only_what_was_not_said_best_first(estimator: Any, kind
         if (heard < wanted).any():  # not all were asked: P(true | silence) by Bayes' rule
             wanted = (wanted - heard) / (1 - heard)
     assert_allclose(every, np.where(said, -np.inf, wanted), rtol=1e-9, atol=1e-12)
+
+
+def check_a_said_no_is_never_proposed_and_travels_with_the_rows(estimator: Any, kind: str) -> None:
+    if kind == "positive-only":
+        check_complete_offers_only_what_was_not_said_best_first(estimator, "reviewed")
+        check_rows_in_blocks_or_on_disk_give_the_same_model(estimator, "reviewed")
+        check_every_device_gives_the_same_model(estimator, "reviewed")
 
 
 def check_float32_stays_float32(estimator: Any, kind: str) -> None:
@@ -169,7 +182,7 @@ def check_an_empty_row_and_a_silent_label_do_no_harm(estimator: Any, kind: str) 
 def check_labels_without_a_yes_are_learned_or_refused(estimator: Any, kind: str) -> None:
     """Where silence means nothing there is nothing to learn; elsewhere everything is a no."""
     X, Y = problem(kind)
-    silent = Labels(Y.kind, sp.csr_array(Y.shape, dtype=bool), Y.observed, Y.classes)
+    silent = Labels(Y.kind, sp.csr_array(Y.shape, dtype=bool), Y.observed, Y.classes, Y.noes)
     if kind == "positive-only":
         assert "says yes to no entry" in _refusal(lambda: clone(estimator).fit(X, silent))
         return
@@ -231,7 +244,10 @@ def _other_devices() -> list[str]:
 
 def _with_columns(Y: Labels, change: Callable[[np.ndarray], np.ndarray]) -> Labels:
     """Y with its patterns changed column by column."""
-    positives = change(Y.to_sparse().toarray())
+    changed = lambda pattern: change(pattern.toarray().astype(np.int8))
+    positives = changed(Y.positives)
     if Y.observed is not None:
-        return Labels.masked(positives, change(Y.observed.toarray().astype(np.int8)))
-    return Labels.complete(positives) if Y.kind == "complete" else Labels.positive_only(positives)
+        return Labels.masked(positives, changed(Y.observed))
+    if Y.kind == "complete":
+        return Labels.complete(positives)
+    return Labels.positive_only(positives, no=None if Y.noes is None else changed(Y.noes))

@@ -11,6 +11,15 @@ from tacit.blocks import Rows
 from tacit.labels import Labels
 
 
+def labels_of(kind, Y, observed):
+    known = Y.multiply(observed)
+    return {
+        "complete": lambda: Labels.complete(Y),
+        "masked": lambda: Labels.masked(known, observed),
+        "reviewed": lambda: Labels.positive_only(known, no=observed.astype(int) - known),
+    }[kind]()
+
+
 @pytest.mark.parametrize("sparse", [True, False])
 def test_some_rows_and_weighted_rows_are_those_of_the_dense_matrix(backend, toy, sparse):
     X, Y, _ = toy
@@ -41,11 +50,11 @@ def test_what_stands_beside_the_features_is_weighted_and_multiplied_with_them(ba
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("masked", [True, False])
-def test_batches_hold_every_row_once_as_if_it_had_been_placed_alone(backend, toy, sparse, masked):
+@pytest.mark.parametrize("kind", ["complete", "masked", "reviewed"])
+def test_batches_hold_every_row_once_as_if_it_had_been_placed_alone(backend, toy, sparse, kind):
     X, Y, observed = toy
     X = X if sparse else X.toarray()
-    labels = Labels.masked(Y.multiply(observed), observed) if masked else Labels.complete(Y)
+    labels = labels_of(kind, Y, observed)
     rows, placement = Rows(X, labels), Placement(backend, "float64", "l2", True)
     order = np.random.default_rng(3).permutation(len(rows))
     V = backend.asarray(np.random.default_rng(0).standard_normal((X.shape[1] + 1, 2)))
@@ -55,6 +64,19 @@ def test_batches_hold_every_row_once_as_if_it_had_been_placed_alone(backend, toy
         alone = place(rows[order[start : start + 7]], placement)
         assert_allclose(backend.to_numpy(b.project(V)), backend.to_numpy(alone.project(V)))
         assert (b.Y.scipy() != alone.Y.scipy()).nnz == 0
-        if masked:
+        if kind == "masked":
             assert (b.omega.scipy() != alone.omega.scipy()).nnz == 0
             assert_allclose(backend.to_numpy(b.y), backend.to_numpy(alone.y))
+        if kind == "reviewed":
+            assert (b.noes.scipy() != alone.noes.scipy()).nnz == 0
+
+
+@pytest.mark.parametrize("kind", ["masked", "reviewed"])
+def test_what_was_said_is_the_yeses_and_the_noes(backend, toy, kind):
+    X, Y, observed = toy
+    labels = labels_of(kind, Y, observed)
+    block = place(Rows(X, labels), Placement(backend, "float32", None, False))
+    said, truth = block.said
+    assert (said.scipy() != labels.said()).nnz == 0
+    assert_allclose(backend.to_numpy(truth), Y.toarray()[labels.said().nonzero()])
+    assert str(truth.dtype).endswith("float32")

@@ -81,15 +81,20 @@ def test_the_ratio_is_logistic_regression_of_what_was_said_divided_by_c(toy, dev
     assert_allclose(model.decision_function(X), np.log(g / model.c_), atol=1e-4)
 
 
-def test_weighted_is_logistic_regression_on_unsaid_rows_twice_as_yes_and_as_no(toy, device):
-    X, Y, _ = toy
-    model = tight(variant="weighted", device=device).fit(X, Y)
+@pytest.mark.parametrize("reviewed", [False, True])
+def test_weighted_is_logistic_regression_on_unsaid_rows_twice_as_yes_and_as_no(
+    toy, device, reviewed
+):
+    X, Y, observed = toy
+    noes = ((1 - Y.toarray()) * observed.toarray()) * reviewed
+    model = tight(variant="weighted", device=device).fit(X, Labels.positive_only(Y, no=noes))
     unit, Y = normalize(X.toarray()), Y.toarray()
     first, c = by_the_book(unit, Y)
     g = expit(unit @ first)
     w = np.minimum(1, (1 - c) / c * g / (1 - g))
     assert (w == 1).any()
     assert (w < 0.9).any()
+    w[noes > 0] = 0  # what somebody said no to is no silence
     for j in range(Y.shape[1]):
         said, unsaid = unit[Y[:, j] > 0], unit[Y[:, j] == 0]
         rows = np.vstack([said, unsaid, unsaid])

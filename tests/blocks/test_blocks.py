@@ -106,9 +106,23 @@ def test_the_checksum_notices_a_change_in_any_block(masked):
     assert checksum(X) != checksum(changed)
 
 
+def test_the_checksum_and_the_counts_notice_one_no(toy):
+    X, Y, observed = toy
+    noes = sp.csr_array(observed.astype(int) - Y * observed)
+    facts_of = lambda no: facts(Rows(X, Labels.positive_only(Y * observed, no=no)))
+    fewer = noes.copy()
+    fewer.data[0] = 0
+    assert facts_of(noes).checksum != facts_of(fewer).checksum
+    assert facts_of(noes).n_entries == facts_of(fewer).n_entries + 1
+    assert facts_of(noes).n_yes == facts_of(None).n_yes == (Y * observed).nnz
+
+
 @pytest.mark.parametrize("dense", [False, True])
-def test_shards_bring_back_what_was_written(tmp_path, masked, dense):
+@pytest.mark.parametrize("reviewed", [False, True])
+def test_shards_bring_back_what_was_written(tmp_path, toy, masked, dense, reviewed):
     X, labels = masked
+    if reviewed:
+        labels = Labels.positive_only(labels, no=sp.csr_array(labels.observed > labels.positives))
     X = X.toarray() if dense else X
     write_shards(tmp_path, [(X[:10], labels[:10]), (X[10:], labels[10:])])
     shards = open_shards(tmp_path)

@@ -109,6 +109,23 @@ def test_forgotten_tags_are_the_first_completions(here, output):
     ]
 
 
+def test_what_somebody_said_no_to_is_never_proposed_again(here):
+    rows, _ = corpus(120, 0, forgotten=0.3)
+    write_table("rows.jsonl", rows)
+    columns = ("--text", "about", "--labels", "kinds", "--quiet")
+    run("fit", "rows.jsonl", *columns)
+    args = ("rows.tacit", "rows.jsonl", "--id", "name", "--min-probability", 0)
+    proposals = lambda: {(f["row"], f["label"]) for f in run_json("complete", *args)["completions"]}
+    first = proposals()
+    denied = set(sorted(first)[::2])
+    for row in rows:
+        row["kinds"] += [f"-{label}" for name, label in sorted(denied) if name == row["name"]]
+    write_table("rows.jsonl", rows)
+    assert proposals() == first - denied
+    run("fit", "rows.jsonl", *columns)
+    assert proposals() == first - denied
+
+
 def test_completions_under_the_least_probability_are_dropped_and_no_others(here):
     write_table("rows.csv", corpus(200, 0, forgotten=0.15)[0])
     run("fit", "rows.csv", "--text", "about", "--labels", "kinds", "--quiet")

@@ -259,6 +259,9 @@ def test_what_the_format_cannot_say_is_not_written(tmp_path):
     for write in (write_xmlrepo, write_svmlight):
         with pytest.raises(ValueError, match="Y is masked"):
             write(tmp_path / "a", np.ones((1, 1)), masked)
+        reviewed = Labels.positive_only([[1, 0]], no=[[0, 1]])
+        with pytest.raises(ValueError, match="cannot say no among silence"):
+            write(tmp_path / "a", np.ones((1, 1)), reviewed)
         with pytest.raises(ValueError, match="X holds NaN or infinity"):
             write(tmp_path / "a", np.array([[np.nan]]), [[1]])
         with pytest.raises(ValueError, match="X has 2 rows but Y has 1"):

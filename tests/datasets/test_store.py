@@ -23,7 +23,14 @@ A = RNG.choice([0.0, 1.0, np.nan], size=(8, 3))
 Y = Labels.from_array(A, classes=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("labels", [Y, Y.as_complete(), Y.as_positive_only()], ids=lambda y: y.kind)
+REVIEWED = Labels.positive_only(Y, no=(A == 0).astype(int))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [Y, Y.as_complete(), Y.as_positive_only(), REVIEWED],
+    ids=["masked", "complete", "positive-only", "reviewed"],
+)
 @pytest.mark.parametrize("split", [False, True])
 def test_a_folder_reads_back_exactly_what_was_written(labels, split, tmp_path):
     test = {"X_test": X[:4], "Y_test": labels[:4]} if split else {}

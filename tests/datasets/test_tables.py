@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tacit import Labels
-from tacit.datasets import read_table, write_table
+from tacit.datasets import read_table, tags_of, write_table
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet"]
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
-TAG = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="|"))
+TAG = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="|-"))
 ROW = st.fixed_dictionaries(
     {"id": st.integers(0, 99), "title": TEXT, "tags": st.lists(TAG.filter(bool), max_size=3)}
 )
@@ -35,6 +35,25 @@ def test_a_table_reads_back_what_was_written(rows, suffix, tmp_path_factory):
     assert back.ids == [str(row["id"]) for row in rows]
     assert Labels.from_sets([row["tags"] for row in rows]) == back.Y
     assert back.X is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_minus_before_a_tag_says_no_to_it(suffix, tmp_path):
+    rng = np.random.default_rng(0)
+    A = rng.choice([1.0, 0.0, np.nan], (20, 5))
+    reviewed = Labels.positive_only(A == 1, no=A == 0, classes=["-", "a b", "c-d", "é", "ünd"])
+    path = tmp_path / f"table{suffix}"
+    write_table(path, ({"title": "x", "tags": tags} for tags in tags_of(reviewed)))
+    back = read_table(path, text="title").Y
+    assert back == reviewed
+    assert back.noes.nnz == (A == 0).sum()
+
+
+def test_a_tag_said_yes_and_no_to_is_told(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("title,tags\nx,gtk|cli\ny,cli|gtk|-cli\n")
+    with pytest.raises(ValueError, match="line 3, column 'tags': both 'cli' and '-cli'; leave one"):
+        read_table(path, text="title")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

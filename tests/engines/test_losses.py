@@ -58,9 +58,18 @@ def test_the_pu_loss_with_c_of_one_is_the_logistic_loss():
             assert_allclose(got, getattr(plain, name)(y, z), atol=1e-12)
 
 
-@pytest.mark.parametrize("y", [0.0, 1.0])
+def test_a_said_no_is_a_no_to_the_pu_loss_and_its_silence_is_as_it_was():
+    z, loss = np.linspace(-20, 20, 81), PositiveUnlabelled(0.3, noes=True)
+    for name in ("value", "grad", "hess"):
+        of = lambda loss, y, name=name: getattr(loss, name)(np.full_like(z, y), z)
+        assert_allclose(of(loss, -1.0), of(LOSSES["logistic"], 0.0), atol=1e-12)
+        for y in (0.0, 1.0):
+            assert_allclose(of(loss, y), of(PositiveUnlabelled(0.3), y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("y", [-1.0, 0.0, 1.0])
 def test_the_gradient_of_the_pu_loss_is_its_slope_and_its_curvature_a_bound(y):
-    z, eps, loss = np.linspace(-6, 6, 41), 1e-5, PositiveUnlabelled(np.array(0.7))
+    z, eps, loss = np.linspace(-6, 6, 41), 1e-5, PositiveUnlabelled(np.array(0.7), noes=True)
     y = np.full_like(z, y)
     slope = (loss.value(y, z + eps) - loss.value(y, z - eps)) / (2 * eps)
     assert_allclose(loss.grad(y, z), slope, atol=1e-8)

@@ -24,8 +24,8 @@ CURVED = ["logistic", "squared_hinge"]
 OF_ONE = [
     (loss, kind)
     for loss in ("squared", *CURVED)
-    for kind in ("complete", "masked", "positive-only")
-    if (loss, kind) != ("squared", "positive-only")
+    for kind in ("complete", "masked", "positive-only", "reviewed")
+    if loss != "squared" or kind in ("complete", "masked")
 ]
 
 
@@ -35,6 +35,9 @@ def labels_of(toy, kind):
         "complete": lambda: Labels.complete(Y),
         "masked": lambda: Labels.masked(Y * observed, observed),
         "positive-only": lambda: Labels.positive_only(Y * observed),
+        "reviewed": lambda: Labels.positive_only(
+            Y * observed, no=observed.astype(int) - Y * observed
+        ),
     }[kind]()
 
 
@@ -45,7 +48,7 @@ def weights(model, labels):
     silence = 1.0
     if labels.kind == "positive-only":
         silence = model.unsaid_weight_ if hasattr(model, "model_") else model.unsaid_weight
-    return np.where(labels.positives.toarray(), 1.0, silence)
+    return np.where(labels.said().toarray(), 1.0, silence) if silence < 1 else np.ones(labels.shape)
 
 
 def losses(name, y, z):
@@ -275,9 +278,9 @@ def test_tron_does_nothing_where_the_slope_is_within_its_share(toy, share, works
     assert bool((state["W"] != start["W"]).any()) is works
 
 
-def one_class_pass(X, Y, W, H, w, reg):
+def one_class_pass(X, Y, said, W, H, w, reg):
     """U, W and H of (4) in turn, row by row and label by label, and J there."""
-    c = np.where(Y, 1.0, w)
+    c = np.where(said, 1.0, w)
     eye = np.eye(W.shape[1])
     U = np.array(
         [
@@ -296,8 +299,10 @@ def one_class_pass(X, Y, W, H, w, reg):
 
 @pytest.mark.parametrize("weight", [0.03, 1.0])
 @pytest.mark.parametrize("solver", ["exact", "cg"])
-def test_positive_only_passes_are_those_of_the_dense_formula(device, toy, solver, weight):
-    X, labels = toy[0], labels_of(toy, "positive-only")
+@pytest.mark.parametrize("kind", ["positive-only", "reviewed"])
+def test_positive_only_passes_are_those_of_the_dense_formula(device, toy, kind, solver, weight):
+    X, labels = toy[0], labels_of(toy, kind)
+    Y, said = labels.positives.toarray(), labels.said().toarray()
     model = LEML(rank=3, reg=0.2, unsaid_weight=weight, solver=solver, device=device, **PLAIN)
     alternation = alternation_of(model.set_params(**EXACT), X, labels)
     to_numpy = alternation.problem.backend.to_numpy
@@ -306,7 +311,7 @@ def test_positive_only_passes_are_those_of_the_dense_formula(device, toy, solver
     history = []
     for _ in range(4):
         state, J = alternation.step(state, 0.2)
-        W, H, wanted = one_class_pass(X.toarray(), labels.positives.toarray(), W, H, weight, 0.2)
+        W, H, wanted = one_class_pass(X.toarray(), Y, said, W, H, weight, 0.2)
         assert_allclose(J, wanted, rtol=1e-9)
         assert_allclose(to_numpy(state["W"]), W, atol=1e-5)
         assert_allclose(to_numpy(state["H"]), H, atol=1e-5)

@@ -88,7 +88,17 @@ def test_a_known_c_finds_the_true_weights_where_plain_logistic_regression_does_n
     assert np.abs(plain - W).max() > 0.4
 
 
-@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+@pytest.mark.parametrize("c", [0.5, 1.0, "learned"])
+def test_newtons_method_reads_a_said_no_as_one(c):
+    """Where every entry was said it is logistic regression of the truth, whatever c is."""
+    X, truth, _, _ = problem()
+    reviewed = Labels.positive_only(truth, no=1 - truth)
+    found = MPU(1, c=c, reg=0.5, **EXACT).fit(X, reviewed).model_.W
+    known = MPU(1, reg=0.5, **EXACT).fit(X, Labels.complete(truth)).model_.W
+    assert_allclose(found, known, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["positive-only", "reviewed", "masked"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_the_gradient_of_a_batch_is_that_of_the_loss(device, sparse, kind):
     """AdaGrad's first squares are those of the gradient; one batch of all rows has all of λ."""
@@ -97,7 +107,8 @@ def test_the_gradient_of_a_batch_is_that_of_the_loss(device, sparse, kind):
     X = X * (rng.random(X.shape) < 0.5)
     X[:, 2], c, reg = 0, 0.3, 0.7
     observed = said | (rng.random(said.shape) < 0.5)
-    Y = Labels.positive_only(said) if kind == "positive-only" else Labels.masked(said, observed)
+    noes = observed & ~said.astype(bool) & (kind == "reviewed")
+    Y = Labels.masked(said, observed) if kind == "masked" else Labels.positive_only(said, no=noes)
     backend = get_backend(device)
     b = place(Rows(sp.csr_array(X) if sparse else X, Y), Placement(backend, "float64", None, False))
     W = rng.standard_normal((X.shape[1], 4))
@@ -110,7 +121,8 @@ def test_the_gradient_of_a_batch_is_that_of_the_loss(device, sparse, kind):
         if kind == "masked":
             value = -np.sum(np.where(observed, log_expit(np.where(said, F, -F)), 0))
         else:
-            value = -np.sum(np.where(said, np.log(c * expit(F)), np.log1p(-c * expit(F))))
+            silence = np.log1p(-np.where(noes, 1.0, c) * expit(F))
+            value = -np.sum(np.where(said, np.log(c * expit(F)), silence))
         here = W.copy()
         here[2] = 0  # no row has feature 2: it is not touched
         return value + 0.5 * reg * np.sum((w.reshape(W.shape) * (here != 0)) ** 2)

@@ -18,7 +18,7 @@ from tacit.engines.descend import Loop
 from tacit.features.scaling import Scaling
 from tacit.methods.tacit.deal import Dealt, SomeRows, together
 
-KINDS = ["complete", "positive-only", "masked"]
+KINDS = ["complete", "positive-only", "reviewed", "masked"]
 FORMS = [np.asarray, sp.csr_array]
 
 
@@ -27,9 +27,13 @@ def rows(n=53, kind="masked", form=np.asarray):
     rng = np.random.default_rng(0)
     X = np.hstack([np.arange(1, n + 1)[:, None], rng.standard_normal((n, 3))])
     Y, known = (rng.random((n, 5)) < p for p in (0.4, 0.7))
-    make = {"complete": Labels.complete, "positive-only": Labels.positive_only}
-    labels = Labels.masked(Y & known, known) if kind == "masked" else make[kind](Y)
-    return Rows(form(X), labels)
+    make = {
+        "complete": lambda: Labels.complete(Y),
+        "positive-only": lambda: Labels.positive_only(Y),
+        "reviewed": lambda: Labels.positive_only(Y, no=~Y & ~known),
+        "masked": lambda: Labels.masked(Y & known, known),
+    }
+    return Rows(form(X), make[kind]())
 
 
 def dealt(blocks, device="cpu", seed=0):
@@ -48,7 +52,7 @@ def laid_out(b: Block):
     """A list of one: the features, what was said and what is known of a block's rows."""
     host = lambda A: A.scipy().toarray() if isinstance(A, Sparse) else b.backend.to_numpy(A)
     known = np.ones(b.Y.shape) if b.omega is None else host(b.omega)
-    said = host(b.Y)
+    said = host(b.Y) if b.noes is None else host(b.Y) - 1.0 * host(b.noes)
     if b.omega is not None:  # and the labels on Ω are those of Y, row by row
         assert_array_equal(b.backend.to_numpy(b.y), said[known.astype(bool)])
     return [(host(b.X), said, known)]
@@ -115,7 +119,8 @@ def test_each_row_keeps_its_own_features_and_labels(kind, form):
         X, said, told = all_of(part)
         mine = X[:, 0].astype(int) - 1
         assert_allclose(X, np.hstack([host(some.X)[mine], np.ones((len(mine), 1))]))
-        assert_array_equal(said, some.labels.positives.toarray()[mine])
+        noes = 0 if some.labels.noes is None else some.labels.noes.toarray()
+        assert_array_equal(said, (some.labels.positives.toarray() - 1.0 * noes)[mine])
         assert_array_equal(told, known[mine])
 
 

@@ -462,8 +462,9 @@ def test_cutting_the_rows_into_blocks_changes_nothing(metric, monkeypatch):
 def test_sparse_and_dense_truth_agree_and_positive_only_reads_as_complete(metric):
     rng = np.random.default_rng(1)
     Y, P = rng.integers(0, 2, (9, 6)), rng.integers(0, 2, (9, 6))
-    figures = [metric(T, P) for T in (sp.csr_matrix(Y), Labels.positive_only(Y), Y.astype(bool))]
-    assert_allclose(figures, metric(Y, P))
+    reviewed = Labels.positive_only(Y, no=(1 - Y) * rng.integers(0, 2, Y.shape))
+    truths = (sp.csr_matrix(Y), Labels.positive_only(Y), reviewed, Y.astype(bool))
+    assert_allclose([metric(T, P) for T in truths], metric(Y, P))
 
 
 @pytest.mark.parametrize("metric", AT_K + WHOLE_RANKING + SETS)

@@ -267,6 +267,18 @@ def test_what_does_not_fit_the_labels_is_told_in_one_sentence(mechanism, sentenc
         hide(np.eye(3, dtype=int), mechanism)
 
 
+@pytest.mark.parametrize("which", [Positives(0.5), Exposure(0.5)])
+def test_hiding_positives_leaves_every_said_no(which):
+    rng = np.random.default_rng(0)
+    A = rng.random((30, 6)) < 0.5
+    reviewed = Labels.positive_only(A, no=~A & (rng.random(A.shape) < 0.4))
+    left, hidden = hide(reviewed, which, random_state=0)
+    assert left.kind == "positive-only"
+    assert_array_equal(left.noes.toarray(), reviewed.noes.toarray())
+    assert_array_equal((left.positives + hidden).toarray(), A)
+    assert hidden.nnz > 0
+
+
 def test_zeros_of_positive_only_labels_cannot_be_observed():
     with pytest.raises(ValueError, match="positive-only labels have none that are known"):
         hide(Labels.positive_only(np.eye(3)), UniformEntries(0.5))

@@ -23,11 +23,15 @@ def problem(backend, toy, kind, seed=0):
     Y[3], observed = 0, observed.tolil()
     observed[3] = 0  # nothing at all is said of row 3
     Y, observed = Y.tocsr(), observed.tocsr()
-    labels = Labels.masked(Y, observed) if kind == "masked" else Labels.positive_only(Y)
+    labels = {
+        "masked": lambda: Labels.masked(Y, observed),
+        "positive-only": lambda: Labels.positive_only(Y),
+        "reviewed": lambda: Labels.positive_only(Y, no=observed.astype(int) - Y),
+    }[kind]()
     block = place(Rows(X, labels), Placement(backend, "float64", None, False))
     rng = np.random.default_rng(seed)
     W, H = rng.standard_normal((12, 4)), rng.standard_normal((9, 4))
-    said = (observed if kind == "masked" else Y).toarray().astype(bool)
+    said = (Y if kind == "positive-only" else observed).toarray().astype(bool)
     return block, X.toarray(), Y.toarray().astype(float), said, W, H
 
 
@@ -43,7 +47,8 @@ def dense(X, Y, said, W, H, weight):
 
 
 @pytest.mark.parametrize(
-    ("kind", "weight"), [("positive-only", 0.03), ("positive-only", 1.0), ("masked", 0.03)]
+    ("kind", "weight"),
+    [("positive-only", 0.03), ("positive-only", 1.0), ("reviewed", 0.03), ("masked", 0.03)],
 )
 def test_codes_solve_the_ridge_problem_of_each_row(backend, toy, kind, weight):
     block, X, Y, said, W, H = problem(backend, toy, kind)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -52,6 +52,8 @@ class Block:
         The labels 0/1 on Ω.
     more : tuple of Sparse or dense arrays
         Further features, each kept in its own form: what a lower level of a stack predicts.
+    noes : Sparse or None
+        The pattern of what was said no, where other silence means nothing; None where nothing was.
     """
 
     X: Any
@@ -60,6 +62,21 @@ class Block:
     y: Array
     backend: Backend
     more: tuple = ()
+    noes: Any = None
+
+    @cached_property
+    def said(self) -> tuple[Sparse, Array]:
+        """The pattern of what was said, yes or no, and 1 or 0 on it."""
+        if self.omega is not None:
+            return self.omega, self.y
+        dtype = self.X.data.dtype if isinstance(self.X, Sparse) else self.X.dtype
+        xp, place = array_namespace(self.Y.indices), self.backend.asarray
+        if self.noes is None:
+            return self.Y, xp.astype(xp.ones_like(self.Y.indices), dtype)
+        yes = self.Y.scipy()
+        both = sp.csr_array(yes + self.noes.scipy())
+        truth = xp.astype(place(_truth(both, yes)), dtype)
+        return self.backend.sparse(both, pattern=True), truth
 
     def features(self) -> list[tuple[Any, slice]]:
         """X and what stands beside it, each with its rows of W."""
@@ -68,11 +85,10 @@ class Block:
         return [(part, slice(end - part.shape[1], end)) for part, end in zip(parts, ends)]
 
     def some(self, rows: slice) -> Block:
-        """Some consecutive rows: their features and positives, but nothing of Ω."""
+        """Some consecutive rows: their features and positives, but nothing of Ω or of noes."""
         cut = lambda part: part.some(rows) if isinstance(part, Sparse) else part[rows]
-        return replace(
-            self, X=cut(self.X), Y=cut(self.Y), omega=None, y=None, more=tuple(map(cut, self.more))
-        )
+        more = tuple(map(cut, self.more))
+        return Block(cut(self.X), cut(self.Y), None, None, self.backend, more)
 
     def rows(self, rows: Array) -> Block:
         """These rows, in this order."""
@@ -82,7 +98,8 @@ class Block:
             omega, entries = omega.rows(rows)
             y = y[entries]
         more = tuple(map(take, self.more))
-        return replace(self, X=take(self.X), Y=take(self.Y), omega=omega, y=y, more=more)
+        noes = None if self.noes is None else take(self.noes)
+        return Block(take(self.X), take(self.Y), omega, y, self.backend, more, noes)
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         """These rows in random order, `size` at a time, taken where they are."""
@@ -150,19 +167,24 @@ def pieces(b: Block, n_labels: int, flops: int = 1) -> list[slice]:
 def place(rows: Rows, placement: Placement) -> Block:
     """Put rows onto a backend."""
     backend, labels = placement.backend, rows.labels
-    omega = y = None
+    pattern: Any = lambda S: None if S is None else backend.sparse(S, pattern=True)
+    y = None
     if labels.observed is not None:
-        omega = backend.sparse(labels.observed, pattern=True)
-        # Ω contains the positives, so Ω + positives has the pattern of Ω and the values 1 + y.
-        said = labels.observed.astype(np.int8) + labels.positives.astype(np.int8)
-        y = backend.asarray((said.data - 1).astype(placement.dtype))
+        truth = _truth(labels.observed, labels.positives)
+        y = backend.asarray(truth.astype(placement.dtype))
     return Block(
         X=_features(rows, placement),
-        Y=backend.sparse(labels.positives, pattern=True),
-        omega=omega,
+        Y=pattern(labels.positives),
+        omega=pattern(labels.observed),
         y=y,
         backend=backend,
+        noes=pattern(labels.noes),
     )
+
+
+def _truth(said: sp.csr_array, yes: sp.csr_array) -> np.ndarray:
+    """1 or 0 on the entries that were said, of which those that were said yes are some."""
+    return (said.astype(np.int8) + yes.astype(np.int8)).data - 1
 
 
 def _features(rows: Rows, placement: Placement) -> Any:

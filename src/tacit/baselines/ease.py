@@ -106,6 +106,8 @@ class LabelLinks(Model):
 class EASE(MultiLabelEstimator):
     """Embarrassingly shallow autoencoder: labels that follow from other labels of the row.
 
+    It reads a said no as silence, though `complete` leaves it out.
+
     Parameters
     ----------
     reg : float, default=100.0

@@ -18,7 +18,8 @@ a no of weight 1 - w,
 
     w = P(y = 1 | x, s = 0) = ((1 - c) / c) g / (1 - g), cut to [0, 1],                         (3)
 
-and P(y = 1 | x) = σ(xᵀ z) of that fit: logistic loss with the soft target w in place of 0.
+and P(y = 1 | x) = σ(xᵀ z) of that fit: logistic loss with the soft target w in place of 0. What
+somebody said no to has w = 0; in all else a no is read as silence.
 
 **Which rows are held out** is decided by their features: with r random and ρ the root of the mean
 square of xᵀr,
@@ -147,6 +148,8 @@ class LogRatio(Model):
 
 class Elkan08(MultiLabelEstimator):
     """Positive and unlabelled learning, label by label, for positive-only labels.
+
+    `variant="weighted"` takes a said no for one; `"ratio"` reads it as silence.
 
     Parameters
     ----------
@@ -340,5 +343,7 @@ def _soft(b: Block, make: Callable, labels: slice, Z: Array, c: Array) -> Any:
     y, xp = columns.block.y, array_namespace(Z)
     odds = xp.exp(xp.clip(columns.forward(Z), max=30.0))  # g / (1 - g); beyond this w is 1 anyway
     w = xp.clip((1 - c) / c * odds, max=1.0)
+    if columns.block.noes is not None:
+        w = w * (1 - b.backend.dense(columns.block.noes, slice(0, y.shape[0]), y.dtype))
     columns.block = replace(columns.block, y=y + (1 - y) * w)
     return columns

@@ -40,6 +40,8 @@ __all__ = ["NearestRows", "Neighbours"]
 class Neighbours(MultiLabelEstimator):
     """Nearest neighbours: the share of the rows most like a new one that say yes.
 
+    It reads a said no as silence, though `complete` leaves it out.
+
     Parameters
     ----------
     n_neighbors : int, default=50

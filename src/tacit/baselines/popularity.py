@@ -19,6 +19,8 @@ __all__ = ["Popularity"]
 class Popularity(MultiLabelEstimator):
     """Rank labels by how often they are said.
 
+    It reads a said no as silence, though `complete` leaves it out.
+
     Parameters
     ----------
     threshold, k : float, int or None, default=0.5, None

@@ -57,6 +57,8 @@ _MOST_ROWS = 20_000
 class WELL(MultiLabelEstimator):
     """WELL-like completion of the rows it is fitted on, for positive-only labels of small data.
 
+    It reads a said no as silence, though `complete` leaves it out.
+
     Parameters
     ----------
     n_neighbors : int, default=10

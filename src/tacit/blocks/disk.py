@@ -29,6 +29,7 @@ __all__ = ["DiskBlocks", "open_shards", "read_shard", "write_shards"]
 
 _MANIFEST = "tacit-shards.json"
 _FORMAT = 1
+_PATTERNS = ("positives", "observed", "noes")  # of the labels, and of a shard's files
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,10 @@ def open_shards(path: str | os.PathLike) -> DiskBlocks:
 def read_shard(folder: Path, classes: np.ndarray | None = None) -> Rows:
     """One shard's rows; the arrays are mapped, not read."""
     X, X_t = _map_matrix(folder, "X"), _map_matrix(folder, "X_t")
-    positives, observed = _map_matrix(folder, "positives"), _map_matrix(folder, "observed")
+    positives, *more = (_map_matrix(folder, name) for name in _PATTERNS)
     kind = json.loads((folder / "kind.json").read_text())
-    return Rows(X, Labels(kind, positives, observed, classes), X_t)
+    observed, noes = more
+    return Rows(X, Labels(kind, positives, observed, classes, noes), X_t)
 
 
 def _check_part(i: int, X: Any, labels: Labels, shape: list[int], first: Labels) -> None:
@@ -123,9 +125,9 @@ def _write_shard(folder: Path, X: Any, labels: Labels) -> None:
     _save_matrix(folder, "X", X)
     if sp.issparse(X):
         _save_matrix(folder, "X_t", sp.csr_array(X.T))
-    _save_matrix(folder, "positives", labels.positives)
-    if labels.observed is not None:
-        _save_matrix(folder, "observed", labels.observed)
+    for name in _PATTERNS:
+        if (pattern := getattr(labels, name)) is not None:
+            _save_matrix(folder, name, pattern)
     (folder / "kind.json").write_text(json.dumps(labels.kind))
 
 

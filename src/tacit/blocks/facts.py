@@ -49,15 +49,15 @@ def facts(rows: Rows) -> Facts:
     X, labels = rows.X, rows.labels
     dtype = "float32" if X.dtype == np.float32 else "float64"
     n, d = X.shape
-    yes = labels.positives.nnz
-    said = yes + (0 if labels.observed is None else labels.observed.nnz)
-    entries = said + (X.nnz if sp.issparse(X) else X.size)
+    patterns = (labels.positives, labels.observed, labels.noes)
+    yes, *more = (0 if pattern is None else pattern.nnz for pattern in patterns)
+    entries = yes + sum(more) + (X.nnz if sp.issparse(X) else X.size)
     checksum, kind, classes = _checksum(rows), labels.kind, labels.classes
     return Facts(n, d, labels.n_labels, kind, dtype, checksum, classes, entries, n_yes=yes)
 
 
 def _checksum(rows: Rows) -> int:
-    patterns = [rows.labels.positives, rows.labels.observed]
+    patterns = [rows.labels.positives, rows.labels.observed, rows.labels.noes]
     X: list[Any] = [rows.X.data, rows.X.indices, rows.X.indptr] if sp.issparse(rows.X) else [rows.X]
     arrays = X + [a for p in patterns if p is not None for a in (p.indices, p.indptr)]
     return sum(zlib.crc32(np.ascontiguousarray(a).data) for a in arrays)

@@ -246,13 +246,15 @@ def _renumbered(Y: Labels, names: list[str]) -> Labels:
     old, new = np.array(pairs).T
     moves = sp.csr_array((np.ones(len(old), np.int8), (old, new)), shape=(Y.n_labels, len(names)))
 
-    def moved(pattern: sp.csr_array) -> sp.csr_array:
+    def moved(pattern: sp.csr_array | None) -> Any:
+        if pattern is None:
+            return None
         found = sp.csr_array(pattern.astype(np.int8) @ moves).astype(bool)
         found.sort_indices()
         return found
 
-    observed = None if Y.observed is None else moved(Y.observed)
-    return Labels(Y.kind, moved(Y.positives), observed, np.array(names))
+    yes, observed, noes = moved(Y.positives), moved(Y.observed), moved(Y.noes)
+    return Labels(Y.kind, yes, observed, np.array(names), noes)
 
 
 def _read_table(path: Path, columns: TableColumns, labels: bool, id: str | None) -> InputRows:

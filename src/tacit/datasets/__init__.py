@@ -2,6 +2,7 @@
 
 from tacit.datasets.arff import read_arff, write_arff
 from tacit.datasets.dataset import Dataset
+from tacit.datasets.denied import tags_of
 from tacit.datasets.npz import read_npz, write_npz
 from tacit.datasets.store import download, downloadable, load, names
 from tacit.datasets.svmlight import read_svmlight, write_svmlight
@@ -20,6 +21,7 @@ __all__ = [
     "read_svmlight",
     "read_table",
     "read_xmlrepo",
+    "tags_of",
     "write_arff",
     "write_npz",
     "write_svmlight",

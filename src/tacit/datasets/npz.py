@@ -3,6 +3,7 @@
     ======================= ==========================================================
     X.npz, Y.npz            all rows, or X_train, Y_train, X_test, Y_test
     O.npz, O_train, O_test  the entries that were observed: the labels are then masked
+    N.npz, N_train, N_test  the entries that were said no, of labels that are positive-only
     label_names.txt         one name a line; a name that occurs twice is numbered
     feature_names.txt       one name a line
     instance_names.txt      one name a row of X
@@ -50,10 +51,12 @@ def read_npz(folder: str | os.PathLike) -> Dataset:
     parts: dict[str, Any] = {
         stem: _read_matrix(path) for stem, path in files.items() if not stem.startswith("Y")
     }
-    observed = {stem: parts.pop(stem) for stem in list(parts) if stem.split("_")[0] == "O"}
+    patterns = ("O", "N") if meta.get("labels_kind") == "positive-only" else ("O",)
+    said = {stem: parts.pop(stem) for stem in list(parts) if stem.split("_")[0] in patterns}
     for stem, path in files.items():
         if stem.startswith("Y"):
-            parts[stem] = _labels(path, observed.get("O" + stem[1:]), classes, meta)
+            observed, noes = (said.get(letter + stem[1:]) for letter in "ON")
+            parts[stem] = _labels(path, observed, noes, classes, meta)
         elif stem.startswith("X"):
             parts[stem] = _features(parts[stem])
 
@@ -109,8 +112,9 @@ def write_npz(
                 )
             sp.save_npz(beside / f"X{suffix}.npz", features)
             sp.save_npz(beside / f"Y{suffix}.npz", labels.to_sparse())
-            if labels.observed is not None:
-                sp.save_npz(beside / f"O{suffix}.npz", labels.observed.astype(np.int8))
+            for letter, pattern in (("O", labels.observed), ("N", labels.noes)):
+                if pattern is not None:
+                    sp.save_npz(beside / f"{letter}{suffix}.npz", pattern.astype(np.int8))
         labels = as_labels(Y)
         for name, lines in [("label_names", labels.classes), ("feature_names", feature_names)]:
             if lines is not None:
@@ -148,7 +152,11 @@ def _features(matrix: sp.csr_array) -> sp.csr_array | np.ndarray:
 
 
 def _labels(
-    path: Path, observed: sp.csr_array | None, classes: list[str] | None, meta: dict[str, Any]
+    path: Path,
+    observed: sp.csr_array | None,
+    noes: sp.csr_array | None,
+    classes: list[str] | None,
+    meta: dict[str, Any],
 ) -> Labels:
     kind = meta.get("labels_kind", "complete" if observed is None else "masked")
     try:
@@ -161,6 +169,8 @@ def _labels(
                 f"O.npz; got {kind!r}"
             )
         labels = Labels.complete(Y, classes=classes)
+        if noes is not None:
+            return Labels.positive_only(labels, no=noes)
     except ValueError as e:
         raise ValueError(str(e) if str(path) in str(e) else f"{path}: {e}") from None
     return labels if kind == "complete" else labels.as_positive_only()

@@ -1,7 +1,8 @@
 """Tables of rows with tags: CSV, JSON lines and Parquet.
 
 A row has text or numbers to learn from, and a cell of tags: a list (JSON lines, Parquet) or
-a string that a separator cuts. Silence about a tag means nothing, so the labels are positive-only.
+a string that a separator cuts. Silence about a tag means nothing, so the labels are positive-only;
+`-tag` says no (`tacit.datasets.denied`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from scipy import sparse as sp
 
 from tacit.basics.files import replacing
+from tacit.datasets.denied import yes_and_no
 from tacit.datasets.textfiles import opened
 from tacit.labels import Labels
 
@@ -80,7 +82,7 @@ def read_table(
     separator : str, default=None
         What stands between the tags of a cell. None takes the first of ``|``, ``;`` and ``,`` that
         occurs in the tags of the first 1,000 rows; if none does, the whole cell is one tag. Blanks
-        around a tag do not count.
+        around a tag do not count. A minus before a tag says no to it.
     """
     path = Path(path)
     texts = [text] if isinstance(text, str) else list(text or [])
@@ -145,7 +147,8 @@ class _Tags:
     def __init__(self, separator: str | None):
         self.separator = separator
         self.numbers: dict[str, int] = {}
-        self.indices, self.lengths = array("q"), array("q")
+        self.said = tuple((array("q"), array("q")) for _ in range(2))  # yes and no: tags, rows
+        self.n_rows = 0
 
     def add(self, cell: Any, where: str) -> None:
         if cell is None:
@@ -159,19 +162,26 @@ class _Tags:
         # A number may be a tag, as in [12, 7]; a dict or a list inside the list may not.
         if not all(isinstance(name, str | int | float) for name in names):
             raise ValueError(f"{where}: expected tags; got {str(cell)[:40]!r}")
-        stripped = dict.fromkeys(tag for name in names if (tag := str(name).strip()))
-        self.lengths.append(len(stripped))
-        self.indices.extend(self.numbers.setdefault(tag, len(self.numbers)) for tag in stripped)
+        try:
+            stripped = yes_and_no(tag for name in names if (tag := str(name).strip()))
+        except ValueError as e:
+            raise ValueError(f"{where}: {e}") from None
+        for (tags, rows), said in zip(self.said, stripped):
+            tags.extend(self.numbers.setdefault(tag, len(self.numbers)) for tag in said)
+            rows.extend([self.n_rows] * len(said))
+        self.n_rows += 1
 
     def labels(self) -> Labels:
         classes = sorted(self.numbers)
         place = np.empty(len(classes), np.int64)
         place[[self.numbers[name] for name in classes]] = np.arange(len(classes))
-        indices = place[np.array(self.indices, np.int64)]
-        indptr = np.concatenate([[0], np.cumsum(np.array(self.lengths, np.int64))])
-        shape = (len(self.lengths), len(classes))
-        Y = sp.csr_array((np.ones(len(indices), np.bool_), indices, indptr), shape=shape)
-        return Labels.positive_only(Y, classes=classes)
+        patterns = []
+        for tags, rows in self.said:
+            cells = (np.array(rows, np.int64), place[np.array(tags, np.int64)])
+            shape = (self.n_rows, len(classes))
+            patterns.append(sp.csr_array((np.ones(len(tags), np.bool_), cells), shape=shape))
+        yes, no = patterns
+        return Labels.positive_only(yes, no=no, classes=classes)
 
 
 def _number(cell: Any, at: str, column: str) -> float:

@@ -77,6 +77,11 @@ def checked_pair(X: Any, Y: Any) -> tuple[sp.csr_array, sp.csr_array]:
             "Y is masked, and this format cannot say which labels were observed; "
             "use write_npz or write_arff, or give Y.as_positive_only()"
         )
+    if labels.noes is not None:
+        raise ValueError(
+            "Y holds noes, and this format cannot say no among silence; use write_npz, or leave "
+            "them out: Labels.positive_only(Y.to_sparse())"
+        )
     X = sp.csr_array(X, dtype=np.float32, copy=True)
     X.sum_duplicates()
     if X.shape[0] != len(labels):

@@ -6,6 +6,9 @@ Silence has the likelihood 1 - μσ(ψ). How μ depends on the entry is an `Expo
     PerLabel            μ_nl = μ_l             with a Beta(α₁, α₂) prior
     CovariateExposure   logit μ_nl = m_l + x_nᵀ B f_l
 
+Where somebody said no, somebody was asked: with μ = 1 there (`with_noes`) the likelihood of silence
+becomes that of a no, 1 - σ(ψ), and the posterior of having been asked is 1.
+
 `CovariateExposure` is μ = σ(βᵀφ_nl) for φ_nl = [x_n; f_l; x_n ⊗ f_l] and one intercept a label: x
 holds a constant feature where the model has an intercept, and f_l = (1, features of the label). In
 this form βᵀφ is two matrix products, and nothing of size n_samples × n_labels × (features of both)
@@ -32,7 +35,7 @@ from tacit.backends.block import Block
 from tacit.basics.numerics import inner, sigmoid
 from tacit.engines.moments import Equations
 
-__all__ = ["EDGE", "AllAsked", "CovariateExposure", "Exposure", "PerLabel"]
+__all__ = ["EDGE", "AllAsked", "CovariateExposure", "Exposure", "PerLabel", "with_noes"]
 
 EDGE = 1e-6  # μ stays this far from 0 and 1
 
@@ -127,3 +130,16 @@ class CovariateExposure:
 
 
 Exposure = AllAsked | PerLabel | CovariateExposure
+
+
+def with_noes(block: Block, rates: Rates) -> Rates:
+    """The same μ, but 1 where somebody said no."""
+    if block.noes is None:
+        return rates
+
+    def known(rows: slice) -> Array:
+        mu = rates(rows)
+        no = block.backend.dense(block.noes, rows, mu.dtype)
+        return mu + no * (1 - mu)
+
+    return known

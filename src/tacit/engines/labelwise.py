@@ -107,7 +107,8 @@ def _of_labels(b: Block, labels: slice) -> Block:
     Y, _ = _columns(b.Y, labels)
     if b.omega is None:
         dtype = b.X.data.dtype if isinstance(b.X, Sparse) else b.X.dtype
-        return replace(b, Y=Y, y=b.backend.dense(Y, slice(0, Y.shape[0]), dtype))
+        noes = None if b.noes is None else _columns(b.noes, labels)[0]
+        return replace(b, Y=Y, y=b.backend.dense(Y, slice(0, Y.shape[0]), dtype), noes=noes)
     omega, kept = _columns(b.omega, labels)
     return replace(b, Y=Y, omega=omega, y=b.y[kept])
 

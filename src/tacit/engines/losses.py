@@ -18,7 +18,7 @@ P(y = 1) = p is z = 2p - 1, which is where its probability comes from.
 
 `pu` is `PositiveUnlabelled(c)`: saying has P(s = 1) = c σ(z), and silence 1 - c σ(z); p is the
 probability that silence comes from somebody who would have spoken, c σ(-z) / (1 - c σ(z)), and 1
-where something was said.
+where something was said. Of its y ∈ {-1, 0, 1}, 0 is silence and -1 a said no: c is 1 there.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Logistic:
 class PositiveUnlabelled:
     """MPU's loss for s ∈ {0, 1}, in a form that neither overflows nor forgets the silence.
 
-        s = 1:  softplus(-z) - log c,      s = 0:  softplus(z) - softplus(z + log(1 - c)).
+        s = 1:  softplus(-z) - log c,      s = 0:  softplus(z) - softplus(z + log(1 - c)),
+        s = -1, a said no:  softplus(z).
 
     Not convex where z > -½ log(1 - c): its `hess` is the curvature of the bound that EM climbs
     (p held fixed), which is never negative and never less than the second derivative.
@@ -102,20 +103,21 @@ class PositiveUnlabelled:
 
     bound = 0.25
 
-    def __init__(self, c: Array):
+    def __init__(self, c: Array, *, noes: bool = False):
         self.c = c  # a number, or an array that broadcasts against z: one a label
+        self.noes = noes  # whether any y is -1
 
     def value(self, y: Array, z: Array) -> Array:
-        c, shift = self._rates(z)
+        y, c, shift = self._read(y, z)
         said = softplus(-z) - array_namespace(z).log(c)
         return y * said + (1 - y) * (softplus(z) - softplus(z + shift))
 
     def grad(self, y: Array, z: Array) -> Array:
-        _, shift = self._rates(z)
+        y, _, shift = self._read(y, z)
         return sigmoid(z) - y - (1 - y) * sigmoid(z + shift)
 
     def hess(self, y: Array, z: Array) -> Array:
-        c, shift = self._rates(z)
+        y, c, shift = self._read(y, z)
         p = y + (1 - y) * c * sigmoid(-z - shift)
         q = sigmoid(z)
         return p * q * (1 - q)
@@ -123,11 +125,13 @@ class PositiveUnlabelled:
     def probability(self, z: Array) -> Array:
         return sigmoid(z)
 
-    def _rates(self, z: Array) -> tuple[Array, Array]:
-        """c and log(1 - c), that of 1 so small that it makes no difference."""
+    def _read(self, y: Array, z: Array) -> tuple[Array, Array, Array]:
+        """y with 0 for a no, c and log(1 - c), that of 1 so small that it makes no difference."""
         xp = array_namespace(z)
         c = xp.asarray(self.c, dtype=z.dtype, device=z.device)
-        return c, xp.log(xp.clip(1 - c, min=float(xp.finfo(z.dtype).tiny)))
+        if self.noes:
+            c, y = xp.where(y < 0, xp.ones_like(c), c), xp.clip(y, min=0.0)
+        return y, c, xp.log(xp.clip(1 - c, min=float(xp.finfo(z.dtype).tiny)))
 
 
 class SquaredHinge:

@@ -289,7 +289,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         ----------
         X, Y
             The rows, and what was said of them. Candidates are the entries that were not observed
-            (masked labels) or not said yes (any other labels).
+            (masked labels) or not said yes (any other labels), but never what was said no to.
         k : int, default=10
             At most so many of one row.
         fold_in : bool or "auto", default="auto"

@@ -7,8 +7,9 @@ Every metric is called as `metric(truth, predicted, ...)`, the truth first as in
 - *complete*: every entry counts.
 - *masked*: only observed entries count. Labels that were not observed are taken out of a ranking
   before it is cut at k, so those behind them move up; sets and AUC count observed cells alone.
-- *positive-only*: what was not said counts as not relevant, so P@k and its kin are lower bounds on
-  the truth. `psp_at_k` and `psndcg_at_k` correct for that, as far as the propensities are right.
+- *positive-only*: what was not said counts as not relevant, as what was said no to is for certain,
+  so P@k and its kin are lower bounds on the truth. `psp_at_k` and `psndcg_at_k` correct for that,
+  as far as the propensities are right.
 
 **predicted** is one of
 

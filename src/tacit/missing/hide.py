@@ -13,6 +13,7 @@ With y_il the truth of row i and label l, entry by entry and independently,
 
 FaIE and SEM hide nothing; for methods that read silence as no, `Hidden.labels.as_complete()` says
 so. Hiding positives of masked labels leaves them masked, with what was hidden no longer observed.
+Noes of positive-only labels stay said, whatever positives are hidden.
 """
 
 from __future__ import annotations
@@ -234,7 +235,8 @@ def _without(labels: Labels, gone: np.ndarray) -> Hidden:
     """The labels less some of the positives, given as a mask of the stored ones."""
     hidden, positives = (_some(labels.positives, chosen) for chosen in (gone, ~gone))
     if labels.observed is None:
-        return Hidden(Labels("positive-only", positives, None, labels.classes), hidden)
+        noes = labels.noes
+        return Hidden(Labels("positive-only", positives, None, labels.classes, noes), hidden)
     observed = sp.csr_array(labels.observed > hidden)
     return Hidden(Labels("masked", positives, observed, labels.classes), hidden)
 

@@ -35,11 +35,10 @@ def fold_in(
     block: Block, W: Array, H: Array, loss: Loss, unsaid_weight: float, reg: float
 ) -> Array:
     """The codes U of the rows of a block; with masked labels the unobserved weigh nothing."""
-    backend, xp = block.backend, array_namespace(H)
-    if block.omega is None:
-        said, y = block.Y, xp.ones(block.Y.nnz, dtype=H.dtype, device=H.device)
-    else:
-        said, y, unsaid_weight = block.omega, block.y, 0.0
+    backend = block.backend
+    said, y = block.said
+    if block.omega is not None:
+        unsaid_weight = 0.0
     if isinstance(loss, Squared):
         return _ridge_fit(block, said, y, W, H, unsaid_weight, reg)
     U = block.project(W)

@@ -130,7 +130,7 @@ class Model(ABC):
         return block.backend.top_k(*self.factors(block), k, None)
 
     def completion(self, block: Block, k: int, fold_in: bool) -> TopK:
-        """The k best of each row of those not said (of masked labels: not observed)."""
+        """The k best of each row of those that nobody said yes or no to."""
         return block.backend.top_k(*self.unsaid_factors(block, fold_in), k, said(block))
 
     def unsaid_probability(self, scores: np.ndarray, fold_in: bool) -> np.ndarray:
@@ -146,7 +146,7 @@ class Model(ABC):
 
 def said(block: Block) -> Any:
     """The pattern of what is known of these rows: it is no candidate for completion."""
-    return block.Y if block.omega is None else block.omega
+    return block.said[0]
 
 
 def silent_shift(rates: np.ndarray, like: np.dtype, most: float = 1.0) -> np.ndarray:

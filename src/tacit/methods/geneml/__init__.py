@@ -5,7 +5,8 @@
 
 Silence is a no or a question never asked, and which of the two is part of what is learned. Labels
 that are complete were all asked (μ = 1); in masked labels it is known who was asked; with
-positive-only labels each silence has a posterior, P(asked | silence) = μσ(-ψ) / (1 - μσ(ψ)).
+positive-only labels each silence has a posterior, P(asked | silence) = μσ(-ψ) / (1 - μσ(ψ)); who
+said no was asked.
 
 `em.py` holds batch EM, `online.py` online EM, `gibbs.py` the sampler, `model.py` what they leave
 behind; `tacit.engines.exposure` holds μ.
@@ -458,9 +459,7 @@ def _laid_out(b: Block) -> tuple[list, list, list]:
     rows = slice(0, b.Y.shape[0])
     eye = b.backend.asarray(np.eye(b.X.shape[1]))
     X = b.backend.to_numpy(b.project(eye)).astype(np.float64)
-    Y = b.backend.to_numpy(b.backend.dense(b.Y, rows, eye.dtype)) > 0
-    if b.omega is None:
-        asked = np.where(Y, 1, -1).astype(np.int8)
-    else:
-        asked = b.backend.to_numpy(b.backend.dense(b.omega, rows, eye.dtype)).astype(np.int8)
+    said, _ = b.said
+    Y, known = (b.backend.to_numpy(b.backend.dense(S, rows, eye.dtype)) > 0 for S in (b.Y, said))
+    asked = np.where(known, 1, -1 if b.omega is None else 0).astype(np.int8)
     return [X], [Y], [asked]

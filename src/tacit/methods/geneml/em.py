@@ -1,9 +1,10 @@
 """Batch EM (section 4 of the paper, with the corrections its formulas need).
 
-    J = Σ_yes log μσ(ψ) + Σ_silent log(1 - μσ(ψ))
+    J = Σ_yes log μσ(ψ) + Σ_no log μσ(-ψ) + Σ_silent log(1 - μσ(ψ))
         - ½ (λ_u‖U - XW‖² + λ_v‖V‖² + λ_w‖W‖²) + log p(μ)                                      (1)
 
-with ψ_nl = u_nᵀv_l + b_l, known noes counting as log σ(-ψ) and unobserved entries not at all. The
+with ψ_nl = u_nᵀv_l + b_l. Of masked labels a no counts as log σ(-ψ), for all that is observed was
+asked, and what is not observed counts not at all. The
 E step is p_nl = P(asked | silence) and, for each M step, the slope R = p ∘ (y - σ(ψ)) of J: all of
 it is one pass over the scores (`Backend.exposed`), some rows at a time.
 
@@ -37,7 +38,7 @@ from tacit.basics.numerics import eta, inner
 from tacit.blocks import Blocks
 from tacit.blocks.rows import add
 from tacit.engines.descend import State
-from tacit.engines.exposure import CovariateExposure, Exposure, PerLabel, Rates
+from tacit.engines.exposure import CovariateExposure, Exposure, PerLabel, Rates, with_noes
 from tacit.engines.moments import Equations, Products
 from tacit.engines.solvers import Climbing, cg, climb, leverage, leverages, shared_curvature
 from tacit.estimators import Problem
@@ -255,6 +256,11 @@ class Context:
         return self.W.shape[1]
 
     def rates(self, b: Block) -> Rates:
+        """μ of some rows, and 1 where somebody said no."""
+        return with_noes(b, self.mu(b))
+
+    def mu(self, b: Block) -> Rates:
+        """μ of some rows, as the exposure has it."""
         return self.exposure.rates(b, self.asked, self.V)
 
     @cached_property
@@ -411,13 +417,17 @@ def label_pass(
 ) -> tuple[Array, Array, float]:
     """The sums over each label, RᵀU, and the sum of the weights of the rows."""
     b, U = coded
-    rates, xp = context.rates(b), array_namespace(V)
+    rates, mu, xp = context.rates(b), context.mu(b), array_namespace(V)
 
     def piece(rows: slice) -> tuple[Array, Array, float]:
         A = extended(U[rows], V)
         weights = leverages(A, lever)
         at = _exposed(b, rows, A @ V.T, rates(rows), weights, None)
-        return at.labels, at.residual.T @ A, float(xp.sum(weights))
+        sums: Any = at.labels
+        if b.noes is not None:  # they were asked: log μ, which moves no score
+            no = b.backend.dense(b.noes, rows, V.dtype)
+            sums[0] += xp.astype(xp.sum(no * xp.log(mu(rows)), axis=0), sums.dtype)
+        return sums, at.residual.T @ A, float(xp.sum(weights))
 
     return reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0])))
 
@@ -460,10 +470,11 @@ def _exposure_slopes(
     """Xᵀ(P - M)F and Σ_n (P - M), with M the exposures."""
     b, U = coded
     V, rates, xp = context.V, context.rates(b), array_namespace(context.V)
+    of_exposure = context.mu(b)
 
     def piece(rows: slice) -> tuple[list[Array], Array]:
-        mu = rates(rows)
-        p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, mu)
+        mu = of_exposure(rows)
+        p, _ = _posterior(b, rows, extended(U[rows], V) @ V.T, rates(rows))
         return [(p - mu) @ features], xp.sum(p - mu, axis=0)
 
     parts, totals = reduce(add, b.backend.parallel_map(piece, pieces(b, V.shape[0])))

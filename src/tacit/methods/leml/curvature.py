@@ -13,7 +13,8 @@ once, in one matrix product a block of rows, and solves without them.
 therefore starts from a point beyond the last, (W, H) + β ((W, H) - last), with Nesterov's β, and
 goes back to plain steps whenever that raised J: the history still never increases.
 
-Positive-only labels weigh the entries that were not said by `unsaid_weight` ≤ 1; (5) still holds.
+Positive-only labels weigh the entries that were not said, neither yes nor no, by `unsaid_weight`
+≤ 1; (5) still holds.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def _value_and_slope(
     """Σ ℓ(y, f) and XᵀR H."""
     A, total, parts = b.project(W), 0.0, []
     xp = array_namespace(A)
-    for _, y, F in _scores(b, A, H):
-        weight = _weight(y, unsaid_weight)
+    for rows, y, F in _scores(b, A, H):
+        weight = _weight(b, rows, y, unsaid_weight)
         total += float(xp.sum(weight * loss.value(y, F), dtype=xp.float64))
         parts.append((weight * loss.grad(y, F)) @ H)
     return total, b.project_t(xp.concat(parts))
@@ -115,7 +116,7 @@ def _label_slope(
     A = b.project(W)
     slope: Any = 0
     for rows, y, F in _scores(b, A, H):
-        slope = slope + (_weight(y, unsaid_weight) * loss.grad(y, F)).T @ A[rows]
+        slope = slope + (_weight(b, rows, y, unsaid_weight) * loss.grad(y, F)).T @ A[rows]
     return A.T @ A, slope
 
 
@@ -127,5 +128,8 @@ def _scores(b: Block, A: Array, H: Array):
         yield rows, b.backend.dense(b.Y, rows, A.dtype), A[rows] @ H.T
 
 
-def _weight(y: Array, unsaid_weight: float) -> Any:
-    return 1.0 if unsaid_weight == 1 else unsaid_weight + (1 - unsaid_weight) * y
+def _weight(b: Block, rows: slice, y: Array, unsaid_weight: float) -> Any:
+    if unsaid_weight == 1:
+        return 1.0
+    said = y if b.noes is None else y + b.backend.dense(b.noes, rows, y.dtype)
+    return unsaid_weight + (1 - unsaid_weight) * said

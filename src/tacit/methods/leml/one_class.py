@@ -1,21 +1,21 @@
 """Positive-only labels and squared loss: silence gets a small weight, and a row its own deviation.
 
-    J(U, W, H) = ½ Σ_said (1 - u_iᵀh_j)² + ½ w Σ_unsaid (u_iᵀh_j)²
+    J(U, W, H) = ½ Σ_said (y_ij - u_iᵀh_j)² + ½ w Σ_unsaid (u_iᵀh_j)²
                  + ½ λ (‖U - X W‖² + ‖W‖² + ‖H‖²)                                               (4)
 
 Two things differ from (1). What was not said counts as a no, but only with the weight w
 (`unsaid_weight`), as in one-class and implicit matrix factorisation (Hu et al. 2008; Yu et al.
-2017). And the code u_i of a row may deviate from Wᵀx_i, at the same price λ as the weights: (4) is
-LEML with one more feature for each row, its own. Codes that fit what was said leave H to learn
-which labels go together, rather than what little of it the features foretell; new rows, of which
-nothing was said, get the code Wᵀx.
+2017); what was said, a yes or a no, has the weight 1. And the code u_i of a row may deviate from
+Wᵀx_i, at the same price λ as the weights: (4) is LEML with one more feature for each row, its own.
+Codes that fit what was said leave H to learn which labels go together, rather than what little of
+it the features foretell; new rows, of which nothing was said, get the code Wᵀx.
 
 Each pass solves for U, W and H in turn. Since Σ_all (uᵀh)² = ⟨UᵀU, HᵀH⟩, the unsaid cost nothing:
 
 **U step.** `tacit.models.fold_in`, for all rows at once: the code is the ridge fit to what was
 said, centred on Wᵀx. `complete` uses the same.
 **W step.** (XᵀX + I) W = XᵀU: one factorisation for the whole fit, or conjugate gradients.
-**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} u_i, by
+**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} y_ij u_i, by
 conjugate gradients for all labels at once, preconditioned with the first and last terms, which all
 share: what remains has the rank of what was said, and no rank × rank matrix is formed for a label.
 
@@ -117,7 +117,8 @@ def _gram(coded: tuple[Block, Array]) -> Array:
 def _said_product(coded: tuple[Block, Array], V: Array) -> Array:
     """Σ_{i ∈ S_j} u_iu_iᵀ v_j for each label j."""
     b, U = coded
-    return b.backend.spmm_t(b.Y, U, b.backend.sddmm(b.Y, U, V))
+    said, _ = b.said
+    return b.backend.spmm_t(said, U, b.backend.sddmm(said, U, V))
 
 
 def _misfit(coded: tuple[Block, Array], W: Array, H: Array, w: float) -> tuple[float, float]:
@@ -131,8 +132,9 @@ def _risk(b: Block, W: Array, H: Array, w: float) -> float:
 
 
 def _weighted_squares(b: Block, U: Array, H: Array, w: float) -> float:
-    """Σ_said (1 - z)² + w Σ_unsaid z² = Σ_said (1 - 2z + (1 - w) z²) + w ⟨UᵀU, HᵀH⟩."""
-    z = b.backend.sddmm(b.Y, U, H)
+    """Σ_said (y - z)² + w Σ_unsaid z² = Σ_said (y² - 2yz + (1 - w) z²) + w ⟨UᵀU, HᵀH⟩."""
+    said, y = b.said
+    z = b.backend.sddmm(said, U, H)
     xp = array_namespace(z)
-    said = xp.sum(1 - 2 * z + (1 - w) * z * z, dtype=xp.float64)
-    return float(said) + w * inner(U.T @ U, H.T @ H)
+    of_said = xp.sum(y * (1 - 2 * z) + (1 - w) * z * z, dtype=xp.float64)  # y² is y
+    return float(of_said) + w * inner(U.T @ U, H.T @ H)

@@ -6,9 +6,10 @@
     J(W) = Σ_i Σ_l -log P(s_il | x_i) + ½ λ ‖W‖².                                             (2)
 
 Said: softplus(-f) - log c. Unsaid: softplus(f) - softplus(f + log(1 - c)), which is bounded and not
-convex, so every training begins with c = 1, plain logistic regression. (The loss as the paper
-prints it is right for s = ±1; with s = 0 for silence it would be constant there.) (2) is GenEML's
-likelihood with μ = c, an identity embedding and no codes.
+convex, so every training begins with c = 1, plain logistic regression. Said no, by somebody who
+looked: softplus(f), as if c = 1. (The loss as the paper prints it is right for s = ±1; with s = 0
+for silence it would be constant there.) (2) is GenEML's likelihood with μ = c, an identity
+embedding and no codes.
 
 **Levels.** One label's features say something of another label, through what is predicted of it.
 Level ℓ sees x^(ℓ) = (x^(ℓ-1), ŷ^(ℓ-1)), the probabilities of the level below (figure 3). Those of

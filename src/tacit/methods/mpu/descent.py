@@ -22,6 +22,7 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block, pieces
 from tacit.basics.numerics import cache_sized, inner
 from tacit.engines.descend import State
+from tacit.engines.exposure import with_noes
 
 __all__ = ["Descent", "feature_counts"]
 
@@ -68,10 +69,11 @@ def residual(W: Array, b: Block, c: Array) -> tuple[Array, Array]:
     n_labels = b.Y.shape[1]
     xp = array_namespace(W)
     S, y = (b.Y, None) if b.omega is None else (b.omega, b.y)
+    rates = with_noes(b, lambda rows: c)
 
     def piece(rows: slice) -> tuple[Array, Array]:
         F = b.some(rows).project(W)
-        found = b.backend.exposed(F, c, S, y, rows, None, None)
+        found = b.backend.exposed(F, rates(rows), S, y, rows, None, None)
         return -found.residual, -xp.sum(found.rows[0], dtype=xp.float64)
 
     parts, losses = zip(*b.backend.parallel_map(piece, pieces(b, n_labels, _FLOPS)))

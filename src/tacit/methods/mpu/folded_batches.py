@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,6 +63,16 @@ class FoldedBatches:
             if t % self.n_folds != without and only in (None, t % self.n_folds):
                 yield t, replace(b, more=tuple(level[t] for level in self.below))
 
+    @cached_property
+    def with_noes(self) -> bool:
+        """Whether anybody said no to anything."""
+        return any(b.noes is not None for _, b in self.batches())
+
+    def for_newton(self, *, without: int | None = None) -> Any:
+        """The batches as blocks for `newton_pass`, with y = -1 where somebody said no."""
+        blocks = MemoryBlocks(tuple(b for _, b in self.batches(without=without)))
+        return _WithNoes(blocks) if self.with_noes else blocks
+
     def beside(self, predicted: Predictions) -> FoldedBatches:
         """The same, but the features of batch t are [those so far | predicted[t]]."""
         return replace(self, below=(*self.below, predicted))
@@ -71,6 +83,25 @@ class FoldedBatches:
         for _, b in self.batches(without=without):
             counts, n = counts + b.backend.to_numpy(label_counts(b)), n + b.Y.shape[0]
         return np.asarray(counts), n
+
+
+@dataclass(frozen=True)
+class _WithNoes:
+    """Blocks whose maps have y = -1 where somebody said no; `newton_pass` does nothing but map."""
+
+    blocks: MemoryBlocks
+
+    def map(self, make: Callable, labels: slice) -> MemoryBlocks:
+        return self.blocks.map(_with_noes, make, labels)
+
+
+def _with_noes(b: Block, make: Callable, labels: slice) -> Any:
+    columns = make(b, labels)
+    part = columns.block
+    if part.noes is not None:
+        no = b.backend.dense(part.noes, slice(0, part.Y.shape[0]), part.y.dtype)
+        columns.block = replace(part, y=part.y - no)
+    return columns
 
 
 def predictions(F: Array, top: int | None, backend: Backend) -> Array | Sparse:

@@ -12,7 +12,6 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.basics.numerics import sigmoid
-from tacit.blocks import MemoryBlocks
 from tacit.engines.descend import settled
 from tacit.engines.labelwise import label_groups, newton_pass
 from tacit.engines.losses import Logistic, PositiveUnlabelled
@@ -53,12 +52,12 @@ def _held_out(b: Block, W: Array) -> HeldOut:
 
 def likeliest_rates(problem: Problem, rows: FoldedBatches, reg: float, tol: float) -> Rates:
     """J minimised with each c of a grid, from c = 1 downwards, for every label."""
-    blocks = MemoryBlocks(tuple(b for _, b in rows.batches()))
-    groups = label_groups(problem.n_samples, problem.n_labels)
+    blocks = rows.for_newton()
+    groups, noes = label_groups(problem.n_samples, problem.n_labels), rows.with_noes
     Z = problem.backend.asarray(np.zeros((problem.n_features, problem.n_labels), problem.dtype))
     values = []
     for c in reversed(_GRID):
-        loss = lambda _, c=c: PositiveUnlabelled(c) if c < 1 else Logistic()
+        loss = lambda _, c=c: PositiveUnlabelled(c, noes=noes) if c < 1 or noes else Logistic()
         last = [np.inf]
         for _ in range(_PROFILE_PASSES):
             Z, J = newton_pass(blocks, loss, reg, Z, groups, tol)

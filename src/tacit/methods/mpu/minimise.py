@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
-from tacit.blocks import MemoryBlocks
 from tacit.engines.descend import State, settled
 from tacit.engines.labelwise import label_groups, newton_pass
 from tacit.engines.losses import Logistic, Loss, PositiveUnlabelled
@@ -66,8 +65,13 @@ class Level:
     def loss(self, labels: slice) -> Loss:
         """That of some labels."""
         if self.c is None or bool((self.c >= 1).all()):
-            return Logistic()
-        return PositiveUnlabelled(self.c[:, labels])
+            return self.plain
+        return PositiveUnlabelled(self.c[:, labels], noes=self.rows.with_noes)
+
+    @property
+    def plain(self) -> Loss:
+        """That of all labels, where whatever was not said is a no."""
+        return PositiveUnlabelled(1.0, noes=True) if self.rows.with_noes else Logistic()
 
 
 class Solver(Protocol):
@@ -133,15 +137,15 @@ class _Newton:
     without: int | None
 
     @cached_property
-    def blocks(self) -> MemoryBlocks:
-        return MemoryBlocks(tuple(b for _, b in self.level.rows.batches(without=self.without)))
+    def blocks(self) -> Any:
+        return self.level.rows.for_newton(without=self.without)
 
     def start(self) -> State:
         return {"W": self.level.first_W(self.without)}
 
     def step(self, weights: State, n_before: int) -> tuple[State, float]:
         level, how, W = self.level, self.how, weights["W"]
-        loss = level.loss if n_before else lambda labels: Logistic()
+        loss = level.loss if n_before else lambda labels: level.plain
         if n_before == 1:
             W = level.shift_intercept_by_log_c(W)
         groups = label_groups(level.problem.n_samples, level.problem.n_labels)

@@ -126,8 +126,17 @@ def together(blocks: Blocks, backend: Backend) -> Block:
     else:
         X = xp.concat([part.X for part in parts])
     if parts[0].omega is None:
-        return Block(X, stack("Y"), None, None, backend)
+        return Block(X, stack("Y"), None, None, backend, noes=_noes(parts, backend))
     return Block(X, stack("Y"), stack("omega"), xp.concat([part.y for part in parts]), backend)
+
+
+def _noes(parts: list[Block], backend: Backend) -> Sparse | None:
+    """What was said no in these blocks, if anything was."""
+    if all(part.noes is None for part in parts):
+        return None
+    silent = [sp.csr_array(part.Y.shape, dtype=bool) for part in parts]
+    each = [s if part.noes is None else part.noes.scipy() for s, part in zip(silent, parts)]
+    return backend.sparse(sp.vstack(each, format="csr"), pattern=True)
 
 
 def _listed(b: Block) -> list[Block]:

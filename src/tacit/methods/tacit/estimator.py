@@ -44,6 +44,8 @@ SILENT = 0.2  # the weight of rows that say nothing, where silence means nothing
 class Tacit(MultiLabelEstimator):
     """First models, a second look and a blend, for all three kinds of labels.
 
+    It reads a said no as silence, though `complete` leaves it out.
+
     Parameters
     ----------
     scaling : {"auto", "none", "unit", "idf", "standard", "fourier"}, default="auto"

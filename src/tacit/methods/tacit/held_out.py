@@ -70,8 +70,9 @@ class Held:
         said = block.Y.scipy()
         known = np.random.default_rng(0).random(said.nnz) < 0.5
         left, wanted = only(said, known), only(said, ~known)
-        skip = block.backend.sparse(left, pattern=True)
-        top = self.parts.listed(block, skip, known=left)
+        no = block.noes  # nobody is asked again about what was denied
+        skip = left if no is None else sp.csr_array(left + no.scipy())
+        top = self.parts.listed(block, block.backend.sparse(skip, pattern=True), known=left)
         features = self.parts.features(block, top, left)
         return features, contains(wanted, top.indices), top.indices, wanted.nnz
 
