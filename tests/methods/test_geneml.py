@@ -282,6 +282,8 @@ def test_a_polya_gamma_pass_is_the_plain_loop_over_rows_and_labels(
     for _ in range(2):
         before, (state, _) = state, em.step(state)
         mu = exposures(model, X, before, None)
+        if labels.noes is not None:
+            mu = np.where(labels.noes.toarray(), 1.0, mu)  # who said no was asked
         U = looped_codes(before["U"], X1 @ before["W"], before["V"], mu, y, observed, model.reg_u)
         V, _ = looped_labels(U, before["V"], mu, y, observed, model.reg_v)
         wanted = {"U": U, "W": ridge(X1, U, model), "V": V}
