@@ -7,6 +7,9 @@
 
 Give an estimator whose fit is tight: checks that compare two fits do so to 1e-4 of the scores'
 scale, because inner solvers may stop a step apart. Checks that need no second fit are exact.
+
+`check_noes_help` is for methods that learn from noes among silence: give it an estimator as a user
+would set it.
 """
 
 from __future__ import annotations
@@ -19,14 +22,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from sklearn.base import clone
 
 import tacit.saved
 from tacit.blocks import MemoryBlocks, Rows, write_shards
 from tacit.estimators import Completion
 from tacit.labels import Labels
+from tacit.metrics import ndcg_at_k
 
-__all__ = ["CHECKS", "problem"]
+__all__ = ["CHECKS", "check_noes_help", "problem"]
+
+_SURER = 0.3  # points of nDCG@5 that noes at random may cost by chance
 
 
 def problem(kind: str, seed: int = 0) -> tuple[sp.csr_array, Labels]:
@@ -208,6 +215,41 @@ CHECKS: list[Callable[[Any, str], None]] = [
     check for name, check in sorted(globals().items()) if name.startswith("check_")
 ]
 """Every check: call it with an estimator and a kind of labels that the estimator takes."""
+
+
+def check_noes_help(estimator: Any) -> None:
+    """Noes at random make no ranking worse beyond noise; those that a review leaves make it better.
+
+    On made-up data, of which 70 % of the labels are hidden, by nDCG@5 on other rows. In the review
+    somebody looks at the proposals that the model is surest of, as many as labels were said. True
+    ones are said in either case; the others are taken for silence, or for the noes that they are.
+    """
+    gains = np.array([_gains_by_noes(estimator, seed) for seed in range(6)])
+    at_random, of_review = gains.mean(axis=0)
+    assert at_random > -_SURER, f"noes at random cost {-at_random:.2f} points of nDCG@5"
+    assert of_review > 0, f"the noes of a review cost {-of_review:.2f} points of nDCG@5"
+
+
+def _gains_by_noes(estimator: Any, seed: int) -> tuple[float, float]:
+    rng = np.random.default_rng(seed)
+    n, d, n_labels, rank = 1000, 20, 30, 5
+    X = rng.standard_normal((2 * n, d))
+    Z = X @ rng.standard_normal((d, rank)) @ rng.standard_normal((rank, n_labels))
+    true = rng.random(Z.shape) < expit(1.5 * Z / Z.std() + rng.standard_normal(n_labels) - 2.5)
+    said, true, new = true[:n] & (rng.random((n, n_labels)) < 0.3), true[:n], true[n:]
+
+    def figure(yes: np.ndarray, no: np.ndarray | None = None) -> float:
+        fitted = clone(estimator).fit(X[:n], Labels.positive_only(yes, no=no))
+        return 100 * float(ndcg_at_k(new, fitted.top_k(X[n:], 5), 5))
+
+    labels = Labels.positive_only(said)
+    found = clone(estimator).fit(X[:n], labels).complete(X[:n], labels, k=5)
+    looked_at = np.zeros_like(said)
+    surest = slice(0, said.sum())
+    looked_at[found.row[surest], found.label[surest]] = True
+    confirmed, denied = said | (looked_at & true), looked_at & ~true
+    any_no = ~true & (rng.random(true.shape) < 0.1)
+    return figure(said, any_no) - figure(said), figure(confirmed, denied) - figure(confirmed)
 
 
 def _scores(estimator: Any, X: Any, Y: Labels, X_new: Any) -> np.ndarray:

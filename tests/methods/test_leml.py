@@ -48,7 +48,15 @@ def weights(model, labels):
     silence = 1.0
     if labels.kind == "positive-only":
         silence = model.unsaid_weight_ if hasattr(model, "model_") else model.unsaid_weight
-    return np.where(labels.said().toarray(), 1.0, silence) if silence < 1 else np.ones(labels.shape)
+    return weights_of(labels, silence)
+
+
+def weights_of(labels, silence):
+    """1 for a yes, and half way to that of silence, geometrically, for a no among it."""
+    of_silence = np.full(labels.shape, silence)
+    if labels.noes is not None:
+        of_silence[labels.noes.toarray()] = silence**0.5
+    return np.where(labels.positives.toarray(), 1.0, of_silence)
 
 
 def losses(name, y, z):
@@ -278,9 +286,8 @@ def test_tron_does_nothing_where_the_slope_is_within_its_share(toy, share, works
     assert bool((state["W"] != start["W"]).any()) is works
 
 
-def one_class_pass(X, Y, said, W, H, w, reg):
-    """U, W and H of (4) in turn, row by row and label by label, and J there."""
-    c = np.where(said, 1.0, w)
+def one_class_pass(X, Y, c, W, H, reg):
+    """U, W and H of (4) in turn, row by row and label by label, and J there; c are the weights."""
     eye = np.eye(W.shape[1])
     U = np.array(
         [
@@ -302,7 +309,7 @@ def one_class_pass(X, Y, said, W, H, w, reg):
 @pytest.mark.parametrize("kind", ["positive-only", "reviewed"])
 def test_positive_only_passes_are_those_of_the_dense_formula(device, toy, kind, solver, weight):
     X, labels = toy[0], labels_of(toy, kind)
-    Y, said = labels.positives.toarray(), labels.said().toarray()
+    Y, c = labels.positives.toarray(), weights_of(labels, weight)
     model = LEML(rank=3, reg=0.2, unsaid_weight=weight, solver=solver, device=device, **PLAIN)
     alternation = alternation_of(model.set_params(**EXACT), X, labels)
     to_numpy = alternation.problem.backend.to_numpy
@@ -311,7 +318,7 @@ def test_positive_only_passes_are_those_of_the_dense_formula(device, toy, kind, 
     history = []
     for _ in range(4):
         state, J = alternation.step(state, 0.2)
-        W, H, wanted = one_class_pass(X.toarray(), Y, said, W, H, weight, 0.2)
+        W, H, wanted = one_class_pass(X.toarray(), Y, c, W, H, 0.2)
         assert_allclose(J, wanted, rtol=1e-9)
         assert_allclose(to_numpy(state["W"]), W, atol=1e-5)
         assert_allclose(to_numpy(state["H"]), H, atol=1e-5)

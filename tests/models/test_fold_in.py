@@ -35,9 +35,11 @@ def problem(backend, toy, kind, seed=0):
     return block, X.toarray(), Y.toarray().astype(float), said, W, H
 
 
-def dense(X, Y, said, W, H, weight):
+def dense(X, Y, said, W, H, weight, kind="positive-only"):
     """(1) row by row."""
     c = np.where(said, 1.0, weight)
+    if kind == "reviewed":
+        c[said & (Y == 0)] = weight**0.5
     return np.array(
         [
             np.linalg.solve((H.T * c[i]) @ H + REG * np.eye(4), H.T @ Y[i] + REG * W.T @ X[i])
@@ -54,7 +56,8 @@ def test_codes_solve_the_ridge_problem_of_each_row(backend, toy, kind, weight):
     block, X, Y, said, W, H = problem(backend, toy, kind)
     args = (backend.asarray(W), backend.asarray(H))
     U = backend.to_numpy(fold_in(block, *args, LOSSES["squared"], weight, REG))
-    assert_allclose(U, dense(X, Y, said, W, H, 0.0 if kind == "masked" else weight), atol=1e-5)
+    wanted = dense(X, Y, said, W, H, 0.0 if kind == "masked" else weight, kind)
+    assert_allclose(U, wanted, atol=1e-5)
 
 
 def test_a_row_of_which_nothing_was_said_keeps_the_code_of_its_features(backend, toy):
@@ -84,24 +87,25 @@ def test_products_are_no_more_than_the_most_said_of_a_row(backend, toy, monkeypa
     assert 1 < taken[0] <= said.sum(axis=1).max() + 1
 
 
-@pytest.mark.parametrize("kind", ["positive-only", "masked"])
+@pytest.mark.parametrize("kind", ["positive-only", "reviewed", "masked"])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_with_another_loss_codes_go_down_to_where_the_slope_vanishes(
     backend, toy, loss, kind, monkeypatch
 ):
-    """Silence weighs nothing there: Σ_S ℓ(y, uᵀh) + ½ λ ‖u - Wᵀx‖² of every row."""
+    """Silence weighs nothing there: Σ_S a ℓ(y, uᵀh) + ½ λ ‖u - Wᵀx‖² of every row."""
     block, X, Y, said, W, H = problem(backend, toy, kind)
     T = np.where(said, 2 * Y - 1, 0.0)
+    a = np.where((Y == 0) & (kind == "reviewed"), 0.03**0.5, 1.0)
 
     def objective(U):
         Z = T * (U @ H.T)
         entries = {"logistic": np.logaddexp(0, -Z), "squared_hinge": np.maximum(0, 1 - Z) ** 2 / 2}
-        return (said * entries[loss]).sum(1) + 0.5 * REG * ((U - X @ W) ** 2).sum(1)
+        return (said * a * entries[loss]).sum(1) + 0.5 * REG * ((U - X @ W) ** 2).sum(1)
 
     def slope(U):
         Z = T * (U @ H.T)
         R = {"logistic": -T * expit(-Z), "squared_hinge": -T * np.maximum(0, 1 - Z)}[loss]
-        return R @ H + REG * (U - X @ W)
+        return (a * R) @ H + REG * (U - X @ W)
 
     module = sys.modules[fold_in.__module__]
     args = (block, backend.asarray(W), backend.asarray(H), LOSSES[loss], 0.03, REG)

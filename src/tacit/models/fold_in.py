@@ -1,19 +1,27 @@
 """Fold-in: the code of a row given its features *and* what was said of it.
 
-    u = argmin ½ Σ_{j ∈ S} (y_j - uᵀh_j)² + ½ w Σ_{j ∉ S} (uᵀh_j)² + ½ λ ‖u - Wᵀx‖²             (1)
+    u = argmin ½ Σ_{j ∈ S} a_j (y_j - uᵀh_j)² + ½ w Σ_{j ∉ S} (uᵀh_j)² + ½ λ ‖u - Wᵀx‖²         (1)
 
-where S are the labels said of the row and w is the weight of silence. The sum over the unsaid is
-w uᵀHᵀH u less its said part, so with P = (w HᵀH + λI)⁻¹, one matrix for all rows, (1) is solved by
+where S are the labels said of the row, w is the weight of silence and a_j that of what was said: 1,
+but √w for a no among silence (`no_weight`). The sum over the unsaid is w uᵀHᵀH u less its said
+part, so with P = (w HᵀH + λI)⁻¹, one matrix for all rows, and R² = diag(a - w) / (1 - w), 1 where
+somebody said yes, (1) is solved by
 
-    u = P (λ Wᵀx + H_Sᵀ t),    (I + (1 - w) H_S P H_Sᵀ) t = y_S - (1 - w) λ H_S P Wᵀx,          (2)
+    u = P (λ Wᵀx + H_SᵀR t),   (I + (1 - w) R H_S P H_SᵀR) t = R y_S - (1 - w) λ R H_S P Wᵀx,   (2)
 
 a system with one unknown for each thing said. All rows are solved together by conjugate gradients
 over the said entries, with step sizes row by row, so that a row of s labels takes at most s steps.
 Nothing of size rank × rank is formed for a row, and nothing of size n_samples × n_labels at all.
 
-With another loss, w is 0 and the squares in (1) are replaced a few times by the quadratic that
+With another loss, the w of (1) is 0 and its squares are replaced a few times by the quadratic that
 touches ℓ at the present scores and lies above it, of curvature c ≥ ℓ'': (1) with the targets
 z - ℓ'(y, z)/c and λ/c.
+
+**The weight of a no.** With the weight w for silence, scores show the odds of being said as if
+silence were 1/w times rarer than it is. A no of weight 1 would be read as 1/w silences, and what
+people have looked at, which is what a model was surest of, would fall behind all the rest; a no of
+weight w would be no more than silence. √w is half way, and helps where the weight 1 hurts: logistic
+LEML on delicious, whose surest proposals somebody has looked through (`tests/test_said_no.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from tacit.backends.block import Block
 from tacit.engines.losses import Loss, Squared
 from tacit.engines.solvers import cg
 
-__all__ = ["fold_in"]
+__all__ = ["fold_in", "no_weight", "trust"]
 
 _RTOL, _MAX_ITER = 1e-6, 200
 _STEPS = 5  # quadratics for a loss that is not squared
@@ -37,20 +45,36 @@ def fold_in(
     """The codes U of the rows of a block; with masked labels the unobserved weigh nothing."""
     backend = block.backend
     said, y = block.said
+    a = no_weight(unsaid_weight)
     if block.omega is not None:
         unsaid_weight = 0.0
     if isinstance(loss, Squared):
-        return _ridge_fit(block, said, y, W, H, unsaid_weight, reg)
-    U = block.project(W)
+        root = trust(block, unsaid_weight, a) ** 0.5
+        return _ridge_fit(block, said, y, W, H, unsaid_weight, reg, root)
+    U, root = block.project(W), trust(block, 0.0, a) ** 0.5
     for _ in range(_STEPS):
         z = backend.sddmm(said, U, H)
         target = z - loss.grad(y, z) / loss.bound
-        U = _ridge_fit(block, said, target, W, H, 0.0, reg / loss.bound)
+        U = _ridge_fit(block, said, target, W, H, 0.0, reg / loss.bound, root)
     return U
 
 
+def no_weight(unsaid_weight: float) -> float:
+    """The weight of a said no among silence of such a weight."""
+    return unsaid_weight**0.5
+
+
+def trust(block: Block, unsaid_weight: float, no: float) -> Array:
+    """R² of (2) on what was said, where a no has this weight; of masked labels 1 everywhere."""
+    _, y = block.said
+    if block.noes is None:
+        return array_namespace(y).ones_like(y)
+    share = (no - unsaid_weight) / (1 - unsaid_weight) if unsaid_weight < 1 else 1.0
+    return share + (1 - share) * y
+
+
 def _ridge_fit(
-    block: Block, said: Sparse, y: Array, W: Array, H: Array, weight: float, reg: float
+    block: Block, said: Sparse, y: Array, W: Array, H: Array, weight: float, reg: float, root: Array
 ) -> Array:
     """Solve (2)."""
     backend, xp = block.backend, array_namespace(H)
@@ -66,8 +90,8 @@ def _ridge_fit(
         return backend.sddmm(said, sums, ones)
 
     def matvec(t: Array) -> Array:
-        return t + (1 - weight) * backend.sddmm(said, backend.spmm(said, HP, t), H)
+        return t + (1 - weight) * root * backend.sddmm(said, backend.spmm(said, HP, root * t), H)
 
-    b = y - (1 - weight) * backend.sddmm(said, A, H)
+    b = root * (y - (1 - weight) * backend.sddmm(said, A, H))
     t = cg(matvec, b, rtol=_RTOL, max_iter=_MAX_ITER, dot=dot).x
-    return A + backend.spmm(said, HP, t)
+    return A + backend.spmm(said, HP, root * t)

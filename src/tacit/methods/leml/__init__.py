@@ -54,10 +54,10 @@ class LEML(MultiLabelEstimator):
     reg : float or "auto", default=1.0
         The weight λ of (1); "auto" chooses by cross-validation. 0 is for the closed form only.
     unsaid_weight : float or "auto", default="auto"
-        With positive-only labels: the weight, up to 1, of an entry that was not said; a said no
-        has the weight 1, as a yes has. Also how much silence weighs when `complete` fits a row's
-        code to what was said. "auto" is 0.3 √(share of all entries that were said yes), a rule that
-        did well from 159 to 21,374 labels.
+        With positive-only labels: the weight, up to 1, of an entry that was not said; that of a
+        said no is its root. Also how much silence weighs when `complete` fits a row's code to what
+        was said. "auto" is 0.3 √(share of all entries that were said yes), a rule that did well
+        from 159 to 21,374 labels.
     solver : {"auto", "exact", "cg", "closed_form"}, default="auto"
         For complete labels. "exact" and "cg" solve (2) from the moments or by conjugate gradients;
         "auto" takes the moments up to 2,048 features. "closed_form" (squared loss) penalises

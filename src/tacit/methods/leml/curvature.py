@@ -13,8 +13,8 @@ once, in one matrix product a block of rows, and solves without them.
 therefore starts from a point beyond the last, (W, H) + β ((W, H) - last), with Nesterov's β, and
 goes back to plain steps whenever that raised J: the history still never increases.
 
-Positive-only labels weigh the entries that were not said, neither yes nor no, by `unsaid_weight`
-≤ 1; (5) still holds.
+Positive-only labels weigh the entries that were not said by `unsaid_weight` w ≤ 1, and those that
+were said no by √w; (5) still holds.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tacit.engines.losses import Loss
 from tacit.engines.moments import Equations
 from tacit.estimators import Problem
 from tacit.methods.leml.squared import ridge_rows, ridge_start
+from tacit.models.fold_in import no_weight
 
 __all__ = ["SharedCurvature"]
 
@@ -131,5 +132,9 @@ def _scores(b: Block, A: Array, H: Array):
 def _weight(b: Block, rows: slice, y: Array, unsaid_weight: float) -> Any:
     if unsaid_weight == 1:
         return 1.0
-    said = y if b.noes is None else y + b.backend.dense(b.noes, rows, y.dtype)
-    return unsaid_weight + (1 - unsaid_weight) * said
+    weight = unsaid_weight + (1 - unsaid_weight) * y
+    if b.noes is None:
+        return weight
+    return weight + (no_weight(unsaid_weight) - unsaid_weight) * b.backend.dense(
+        b.noes, rows, y.dtype
+    )

@@ -1,23 +1,23 @@
 """Positive-only labels and squared loss: silence gets a small weight, and a row its own deviation.
 
-    J(U, W, H) = ½ Σ_said (y_ij - u_iᵀh_j)² + ½ w Σ_unsaid (u_iᵀh_j)²
+    J(U, W, H) = ½ Σ_said a_ij (y_ij - u_iᵀh_j)² + ½ w Σ_unsaid (u_iᵀh_j)²
                  + ½ λ (‖U - X W‖² + ‖W‖² + ‖H‖²)                                               (4)
 
 Two things differ from (1). What was not said counts as a no, but only with the weight w
 (`unsaid_weight`), as in one-class and implicit matrix factorisation (Hu et al. 2008; Yu et al.
-2017); what was said, a yes or a no, has the weight 1. And the code u_i of a row may deviate from
-Wᵀx_i, at the same price λ as the weights: (4) is LEML with one more feature for each row, its own.
-Codes that fit what was said leave H to learn which labels go together, rather than what little of
-it the features foretell; new rows, of which nothing was said, get the code Wᵀx.
+2017); a_ij is 1 for a yes and √w for a no (`tacit.models.fold_in`). And the code u_i of a row may
+deviate from Wᵀx_i, at the same price λ as the weights: (4) is LEML with one more feature for each
+row, its own. Codes that fit what was said leave H to learn which labels go together, rather than
+what little of it the features foretell; new rows, of which nothing was said, get the code Wᵀx.
 
 Each pass solves for U, W and H in turn. Since Σ_all (uᵀh)² = ⟨UᵀU, HᵀH⟩, the unsaid cost nothing:
 
 **U step.** `tacit.models.fold_in`, for all rows at once: the code is the ridge fit to what was
 said, centred on Wᵀx. `complete` uses the same.
 **W step.** (XᵀX + I) W = XᵀU: one factorisation for the whole fit, or conjugate gradients.
-**H step.** Label by label (w UᵀU + (1 - w) Σ_{i ∈ S_j} u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} y_ij u_i, by
-conjugate gradients for all labels at once, preconditioned with the first and last terms, which all
-share: what remains has the rank of what was said, and no rank × rank matrix is formed for a label.
+**H step.** Label by label (w UᵀU + Σ_{i ∈ S_j} (a_ij - w) u_iu_iᵀ + λI) h_j = Σ_{i ∈ S_j} y_ij u_i,
+by conjugate gradients for all labels at once, preconditioned with the first and last terms, which
+all share: what remains has the rank of what was said, and no rank × rank matrix is formed.
 
 The start is W = 0 and small label codes: the sum, over the rows a label was said of, of cosines of
 random combinations of their features. Those scatter rows that differ, so labels start far apart.
@@ -37,7 +37,7 @@ from tacit.engines.losses import LOSSES
 from tacit.engines.moments import Equations
 from tacit.engines.solvers import cg
 from tacit.estimators import Problem
-from tacit.models import fold_in
+from tacit.models.fold_in import fold_in, no_weight, trust
 
 __all__ = ["OneClass"]
 
@@ -85,7 +85,7 @@ class OneClass:
         shared = w * xp.astype(coded.sum(_gram), xp.float64) + reg * eye
         inverse = xp.astype(xp.linalg.inv(shared), H.dtype)
         shared = xp.astype(shared, H.dtype)
-        matvec = lambda V: V @ shared + (1 - w) * coded.sum(_said_product, V)
+        matvec = lambda V: V @ shared + (1 - w) * coded.sum(_said_product, V, w)
         return cg(
             matvec, YtU, H, rtol=self.cg_tol, max_iter=self.cg_max_iter, axis=1,
             precondition=lambda r: r @ inverse,
@@ -114,11 +114,12 @@ def _gram(coded: tuple[Block, Array]) -> Array:
     return coded[1].T @ coded[1]
 
 
-def _said_product(coded: tuple[Block, Array], V: Array) -> Array:
-    """Σ_{i ∈ S_j} u_iu_iᵀ v_j for each label j."""
+def _said_product(coded: tuple[Block, Array], V: Array, w: float) -> Array:
+    """Σ_{i ∈ S_j} r_ij² u_iu_iᵀ v_j for each label j."""
     b, U = coded
     said, _ = b.said
-    return b.backend.spmm_t(said, U, b.backend.sddmm(said, U, V))
+    r2 = trust(b, w, no_weight(w))
+    return b.backend.spmm_t(said, U, r2 * b.backend.sddmm(said, U, V))
 
 
 def _misfit(coded: tuple[Block, Array], W: Array, H: Array, w: float) -> tuple[float, float]:
@@ -132,9 +133,9 @@ def _risk(b: Block, W: Array, H: Array, w: float) -> float:
 
 
 def _weighted_squares(b: Block, U: Array, H: Array, w: float) -> float:
-    """Σ_said (y - z)² + w Σ_unsaid z² = Σ_said (y² - 2yz + (1 - w) z²) + w ⟨UᵀU, HᵀH⟩."""
+    """Σ_said a (y - z)² + w Σ_unsaid z² = Σ_said (y - 2yz + (1 - w) r² z²) + w ⟨UᵀU, HᵀH⟩."""
     said, y = b.said
-    z = b.backend.sddmm(said, U, H)
+    z, r2 = b.backend.sddmm(said, U, H), trust(b, w, no_weight(w))
     xp = array_namespace(z)
-    of_said = xp.sum(y * (1 - 2 * z) + (1 - w) * z * z, dtype=xp.float64)  # y² is y
+    of_said = xp.sum(y * (1 - 2 * z) + (1 - w) * r2 * z * z, dtype=xp.float64)  # ay² is y
     return float(of_said) + w * inner(U.T @ U, H.T @ H)
