@@ -8,6 +8,11 @@
 Give an estimator whose fit is tight: checks that compare two fits do so to 1e-4 of the scores'
 scale, because inner solvers may stop a step apart. Checks that need no second fit are exact.
 
+scikit-learn's own checks run as for any estimator, and those that must fail are named:
+
+    from sklearn.utils.estimator_checks import check_estimator
+    check_estimator(MyMethod(), expected_failed_checks=expected_failures(MyMethod()))
+
 `check_noes_help` is for methods that learn from noes among silence: give it an estimator as a user
 would set it.
 """
@@ -31,7 +36,7 @@ from tacit.estimators import Completion
 from tacit.labels import Labels
 from tacit.metrics import ndcg_at_k
 
-__all__ = ["CHECKS", "check_noes_help", "problem"]
+__all__ = ["CHECKS", "check_noes_help", "expected_failures", "problem"]
 
 _SURER = 0.3  # points of nDCG@5 that noes at random may cost by chance
 
@@ -215,6 +220,35 @@ CHECKS: list[Callable[[Any, str], None]] = [
     check for name, check in sorted(globals().items()) if name.startswith("check_")
 ]
 """Every check: call it with an estimator and a kind of labels that the estimator takes."""
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    """Those of scikit-learn's checks that ask for what no labels can have, each with the reason.
+
+    They are for scikit-learn's `check_estimator` and `parametrize_with_checks`, under the name
+    `expected_failed_checks`.
+    """
+    two = "gives a column of the numbers 1 and 2; labels are 0 and 1"
+    shape = "wants predict_proba to have one column a class; ours has one a label"
+    found = {
+        "check_estimators_dtypes": two,
+        "check_fit2d_1feature": two,
+        "check_estimator_sparse_array": shape,
+        "check_estimator_sparse_matrix": shape,
+    }
+    if getattr(estimator, "levels", 1) != 1:
+        base = "calls partial_fit, which is for one level: a stream has no folds"
+        for name in ("check_fit_score_takes_y", "check_n_features_in_after_fitting"):
+            found[name] = base
+    if getattr(estimator, "holdout", 1.0) < 0.5:
+        few = "has ten rows or twenty, and of those that are held out none says a label"
+        for name in (
+            "check_estimators_fit_returns_self",
+            "check_estimators_overwrite_params",
+            "check_readonly_memmap_input",
+        ):
+            found[name] = few
+    return found
 
 
 def check_noes_help(estimator: Any) -> None:

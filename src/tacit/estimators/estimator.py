@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.backends import get_backend
@@ -330,9 +331,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _n_features_out(self) -> int:
         return self.model_.n_codes
 
-    def score(self, X: Any, Y: Any) -> float:
-        """nDCG@5 of the ranking, on what Y says; see `tacit.metrics` for others."""
-        return float(ndcg_at_k(as_labels(Y, self.label_kinds[0]), self.top_k(X, 5), 5))
+    def score(self, X: Any, y: Any) -> float:
+        """nDCG@5 of the ranking, on what y says; see `tacit.metrics` for others."""
+        top = self.top_k(X, 5)  # first, so that what is wrong with X is told before y is read
+        return float(ndcg_at_k(as_labels(y, self.label_kinds[0]), top, 5))
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self, "model_")
@@ -423,6 +425,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
