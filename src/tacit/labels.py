@@ -244,7 +244,10 @@ class Labels:
         return Labels("complete", self.positives, None, self.classes)
 
     def as_positive_only(self) -> Labels:
-        """The same positives, with everything else declared unsaid but noes that stand for it."""
+        """The same positives, with everything else declared unsaid.
+
+        Labels that are positive-only already keep their noes.
+        """
         return Labels("positive-only", self.positives, None, self.classes, self.noes)
 
     def said(self) -> sp.csr_array | None:

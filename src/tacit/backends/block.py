@@ -87,8 +87,8 @@ class Block:
     def some(self, rows: slice) -> Block:
         """Some consecutive rows: their features and positives, but nothing of Ω or of noes."""
         cut = lambda part: part.some(rows) if isinstance(part, Sparse) else part[rows]
-        more = tuple(map(cut, self.more))
-        return Block(cut(self.X), cut(self.Y), None, None, self.backend, more)
+        X, Y, more = cut(self.X), cut(self.Y), tuple(map(cut, self.more))
+        return replace(self, X=X, Y=Y, omega=None, y=None, more=more, noes=None)
 
     def rows(self, rows: Array) -> Block:
         """These rows, in this order."""
@@ -97,9 +97,9 @@ class Block:
         if omega is not None:
             omega, entries = omega.rows(rows)
             y = y[entries]
-        more = tuple(map(take, self.more))
+        X, Y, more = take(self.X), take(self.Y), tuple(map(take, self.more))
         noes = None if self.noes is None else take(self.noes)
-        return Block(take(self.X), take(self.Y), omega, y, self.backend, more, noes)
+        return replace(self, X=X, Y=Y, omega=omega, y=y, more=more, noes=noes)
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         """These rows in random order, `size` at a time, taken where they are."""

@@ -45,13 +45,13 @@ def fold_in(
     """The codes U of the rows of a block; with masked labels the unobserved weigh nothing."""
     backend = block.backend
     said, y = block.said
-    a = no_weight(unsaid_weight)
-    if block.omega is not None:
+    no, squared = no_weight(unsaid_weight), isinstance(loss, Squared)
+    if block.omega is not None or not squared:
         unsaid_weight = 0.0
-    if isinstance(loss, Squared):
-        root = trust(block, unsaid_weight, a) ** 0.5
+    root = trust(block, unsaid_weight, no) ** 0.5
+    if squared:
         return _ridge_fit(block, said, y, W, H, unsaid_weight, reg, root)
-    U, root = block.project(W), trust(block, 0.0, a) ** 0.5
+    U = block.project(W)
     for _ in range(_STEPS):
         z = backend.sddmm(said, U, H)
         target = z - loss.grad(y, z) / loss.bound

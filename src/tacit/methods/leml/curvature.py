@@ -135,6 +135,5 @@ def _weight(b: Block, rows: slice, y: Array, unsaid_weight: float) -> Any:
     weight = unsaid_weight + (1 - unsaid_weight) * y
     if b.noes is None:
         return weight
-    return weight + (no_weight(unsaid_weight) - unsaid_weight) * b.backend.dense(
-        b.noes, rows, y.dtype
-    )
+    no = b.backend.dense(b.noes, rows, y.dtype)
+    return weight + (no_weight(unsaid_weight) - unsaid_weight) * no
