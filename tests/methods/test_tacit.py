@@ -18,7 +18,7 @@ from tacit.basics.files import read_arrays, write_arrays
 from tacit.labels import DENSE_LIMIT
 from tacit.methods.tacit import LIMITS
 from tacit.methods.tacit.ceiling import Ceiling
-from tacit.methods.tacit.held_out import chosen
+from tacit.methods.tacit.held_out import Held, chosen
 from tacit.methods.tacit.plan import LINKS, LOOK
 from tacit.methods.tacit.report import Report
 
@@ -215,6 +215,21 @@ def test_completions_are_all_that_was_not_said_and_nothing_else(kind):
         left = np.ones(known.shape, bool)
         left[found.row, found.label] = False
         assert_array_equal(left, known)
+
+
+def test_what_was_denied_is_not_asked_for_where_completions_are_judged():
+    model, X, labels = fitted("positive-only")
+    silent = ~(labels.positives.toarray() > 0)
+    noes = silent & (np.random.default_rng(0).random(labels.shape) < 0.5)
+    (block,) = model._blocks(X, 1, Labels.positive_only(labels, no=noes))
+    nothing = np.empty(0)
+    held = Held(model.model_, block, model.model_.listed(block), *(nothing,) * 3, 0)
+    _, _, label, _ = held.asked(10**6)
+    asked = np.zeros((len(labels), labels.n_labels + 1), bool)
+    np.put_along_axis(asked, label, True, axis=1)
+    asked = asked[:, :-1]  # the last is for -1: no label
+    assert asked.any()
+    assert not (asked & noes).any()
 
 
 def test_completions_find_hidden_labels_by_what_else_was_said_where_ridge_finds_none():

@@ -66,7 +66,8 @@ class Held:
 
         Of so many rows at most.
         """
-        block = self.block.some(slice(0, min(most, self.block.Y.shape[0])))
+        first = np.arange(min(most, self.block.Y.shape[0]))
+        block = self.block.rows(self.block.backend.asarray(first))
         said = block.Y.scipy()
         known = np.random.default_rng(0).random(said.nnz) < 0.5
         left, wanted = only(said, known), only(said, ~known)
