@@ -48,7 +48,7 @@ def test_a_fit_on_a_cluster_is_the_fit_in_memory(client, tmp_path, route, source
 @pytest.mark.parametrize("params", [{}, {"embedding": "tied", "exposure": "covariates"}])
 def test_codes_of_rows_on_a_cluster_are_those_in_memory(client, params):
     """GenEML's free codes travel to their blocks with every pass."""
-    X, Y = problem("positive-only")
+    X, Y = problem("reviewed")
     model = GenEML(rank=3, tol=0, max_iter=2, random_state=0, **params)
     here = model.fit(X, Y).decision_function(X)
     there = model.fit(DaskBlocks.from_rows(client, Rows(X, Y), n_blocks=5))
