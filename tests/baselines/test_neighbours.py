@@ -327,7 +327,7 @@ def test_rows_of_a_file_that_are_no_numbers_are_not_followed_out_of_bounds(toy, 
     [
         ({"n_neighbors": 0}, "n_neighbors must be an int of at least 1; got 0"),
         ({"n_neighbors": 2.0}, r"n_neighbors must be an int of at least 1; got 2\.0"),
-        ({"normalize": "l1"}, "normalize must be one of 'l2', None; got 'l1'"),
+        ({"normalize": "l1"}, "normalize must be one of 'auto', 'l2', None; got 'l1'"),
         ({"k": 0}, "k must be None or an int of at least 1; got 0"),
     ],
 )

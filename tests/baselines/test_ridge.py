@@ -89,7 +89,8 @@ def test_a_power_of_nought_is_plain_ridge_to_the_last_bit(dense):
     rows = MemoryBlocks.from_rows(Rows(X, Labels.complete(Y)))
     placed = rows.map(place, Placement(get_backend("cpu"), "float64", "l2", True))
     plain = Moments.of(placed).ridge(0.7)
-    for model in (Ridge(reg=0.7), Ridge(reg=0.7, power=0), Ridge(reg=0.7, power=0.0)):
+    for more in ({}, {"power": 0}, {"power": 0.0}):
+        model = Ridge(reg=0.7, normalize="l2", **more)
         assert_array_equal(model.fit(X, Y).model_.W, plain)
 
 
@@ -125,7 +126,8 @@ def test_rows_without_labels_raise_the_weight_of_directions_in_which_they_vary()
 def test_turning_the_features_changes_no_score(dense, power):
     X, Y = dense
     turned = X @ ortho_group.rvs(6, random_state=0)
-    scores = [Ridge(power=power).fit(Z, Y).decision_function(Z) for Z in (X, turned)]
+    model = Ridge(power=power, normalize="l2")
+    scores = [model.fit(Z, Y).decision_function(Z) for Z in (X, turned)]
     assert_allclose(*scores, atol=1e-10)
 
 

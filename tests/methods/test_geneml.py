@@ -170,8 +170,8 @@ def test_the_objective_is_that_of_the_model_on_every_device(device, curvature, i
     em, state = em_of(model, X, Labels.positive_only(said))
     for _ in range(3):
         before, (state, value) = state, em.step(state)
-    arrays = {name: model._placement("float64").backend.to_numpy(a) for name, a in state.items()}
-    arrays["mu"] = model._placement("float64").backend.to_numpy(before["mu"])
+    arrays = {name: get_backend(device).to_numpy(a) for name, a in state.items()}
+    arrays["mu"] = get_backend(device).to_numpy(before["mu"])
     wanted = minus_log_posterior(model, X, Labels.positive_only(said), arrays)
     assert_allclose(value, wanted, rtol=1e-8)
 

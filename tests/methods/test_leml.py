@@ -590,7 +590,7 @@ def test_completion_does_not_depend_on_how_W_and_H_share_their_scale(toy, loss):
             dict(unsaid_weight=0.0),
             'LEML: unsaid_weight must be above 0 and at most 1, or "auto"; got 0.0',
         ),
-        (dict(normalize="l1"), "LEML: normalize must be one of 'l2', None; got 'l1'"),
+        (dict(normalize="l1"), "LEML: normalize must be one of 'auto', 'l2', None; got 'l1'"),
         (dict(reg=0), r'reg must be above 0 \(or "auto"\) unless solver="closed_form"; got 0'),
         (
             dict(solver="closed_form", loss="logistic"),

@@ -304,7 +304,8 @@ def test_the_stack_is_trained_on_what_models_of_other_rows_predict(monkeypatch):
 @pytest.mark.parametrize("top", [None, 2])
 def test_inference_goes_through_all_levels(device, top):
     X, _, said, _ = problem(n=80)
-    model = MPU(3, c=0.5, top=top, max_iter=3, device=device, random_state=0).fit(X, said)
+    model = MPU(3, c=0.5, top=top, max_iter=3, normalize="l2", device=device, random_state=0)
+    model.fit(X, said)
     Z = np.hstack([X / np.linalg.norm(X, axis=1, keepdims=True), np.ones((80, 1))])
     d, n_labels = Z.shape[1], said.shape[1]
     assert model.stack_.shape == (2 * d + 3 * n_labels, n_labels)

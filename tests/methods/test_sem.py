@@ -57,7 +57,8 @@ def test_scores_are_the_log_softmax_of_the_code_and_probabilities_its_shares(
 ):
     X, Y, _ = problem()
     given = sp.csr_array(X) if sparse else X
-    model = SEM(**PLAIN, max_iter=9, device=device, fit_intercept=fit_intercept).fit(given, Y)
+    how = PLAIN | dict(normalize="l2", fit_intercept=fit_intercept)
+    model = SEM(**how, max_iter=9, device=device).fit(given, Y)
     unit = normalize(X)
     U = expit((np.hstack([unit, np.ones((60, 1))]) if fit_intercept else unit) @ model.model_.W)
     assert_allclose(model.transform(given), U, rtol=1e-10)
@@ -116,7 +117,9 @@ def test_every_device_learns_the_same(options):
 def test_rows_without_labels_change_no_score():
     X, Y, _ = problem()
     extra = np.random.default_rng(1).standard_normal((9, 10))
-    options = PLAIN | dict(batch_size=100, max_iter=5)  # one batch: others would be cut elsewhere
+    options = PLAIN | dict(
+        normalize="l2", batch_size=100, max_iter=5
+    )  # one batch: others would be cut elsewhere
     without = SEM(**options).fit(X, Y)
     added = SEM(**options).fit(np.vstack([X, extra]), np.vstack([Y, np.zeros((9, 7), int)]))
     assert added.label_count_ == without.label_count_
@@ -384,7 +387,8 @@ def test_gamma_is_one_over_the_median_of_squared_distances_of_the_codes():
 
 def test_many_features_are_the_gaussian_kernel_of_the_linear_codes():
     X, Y, _ = problem()
-    model = SEM(**PLAIN, head="kernel", n_components=500, gamma=0.7, max_iter=8).fit(X, Y)
+    how = PLAIN | dict(normalize="l2", head="kernel", n_components=500, gamma=0.7)
+    model = SEM(**how, max_iter=8).fit(X, Y)
     codes = np.hstack([normalize(X), np.ones((60, 1))]) @ model.model_.W
     assert_allclose(model.transform(X), codes, rtol=1e-10)
     wanted = rbf_kernel(codes, gamma=0.7)

@@ -1,8 +1,8 @@
 """Block: rows of a problem placed on a backend, in the form every method sees.
 
-What decides more than the method does is done here, once and for all methods: rows scaled to unit
-length (`normalize="l2"`) and a constant feature (`fit_intercept`), whose weight is the last row
-of W.
+What decides more than the method does is done here, once and for all methods: columns standardised
+(where `normalize="auto"` found them dense), rows scaled to unit length (`normalize`) and a constant
+feature (`fit_intercept`), whose weight is the last row of W.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Placement:
     dtype: str
     normalize: str | None
     fit_intercept: bool
+    scaling: Any = None  # a `features.scaling.Scaling` that standardises columns, before all else
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,9 @@ def _truth(said: sp.csr_array, yes: sp.csr_array) -> np.ndarray:
 def _features(rows: Rows, placement: Placement) -> Any:
     X, dtype = rows.X, placement.dtype
     one = np.ones((len(rows), 1 if placement.fit_intercept else 0), dtype)
+    if placement.scaling is not None:
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=dtype)
+        X = placement.scaling.standardised(X, lambda a: a.astype(dtype))
     if not sp.issparse(X):
         X = np.asarray(X, dtype=dtype)
         scale = _scale(np.einsum("ij,ij->i", X, X), placement)

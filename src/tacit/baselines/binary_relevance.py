@@ -54,8 +54,9 @@ class BinaryRelevance(MultiLabelEstimator):
         When a label is finished (its J is within `tol` of the least), and the fit: once a pass
         lowers J by no more than `tol` times its value. Squared loss with complete labels is solved
         exactly.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature (penalised like the others).
     threshold, k : float, int or None, default=0.5, None
@@ -104,7 +105,7 @@ class BinaryRelevance(MultiLabelEstimator):
         reg: float = 1.0,
         max_iter: int = 50,
         tol: float = 1e-4,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -46,8 +46,9 @@ class Neighbours(MultiLabelEstimator):
     ----------
     n_neighbors : int, default=50
         The k of (1): how many training rows vote at most.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length. With None inner products take the place of the cosines
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before. With None inner products take the place of the cosines
         in (1), so that long rows are near to all.
     threshold, k : float, int or None, default=0.5, None
         What `predict` says yes to: the k best labels or, with k None, those of probability above
@@ -84,7 +85,7 @@ class Neighbours(MultiLabelEstimator):
         self,
         n_neighbors: int = 50,
         *,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         threshold: float = 0.5,
         k: int | None = None,
     ):

@@ -50,8 +50,9 @@ class NNML(MultiLabelEstimator):
         Most passes over the rows.
     tol : float, default=1e-3
         Stop once a pass lowers the objective by no more than `tol` times its value.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature. b is there in any case.
     threshold, k : float, int or None, default=0.5, None
@@ -113,7 +114,7 @@ class NNML(MultiLabelEstimator):
         batch_size: int = 200,
         max_iter: int = 30,
         tol: float = 1e-3,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -57,8 +57,9 @@ class Ridge(MultiLabelEstimator):
     power : float, default=0.0
         The p of (1): 0 is plain ridge; more trusts directions in which the features of all rows
         vary. With more than 16,384 features, 0 or 2.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature (penalised like the others).
     threshold, k : float, int or None, default=0.5, None
@@ -90,7 +91,7 @@ class Ridge(MultiLabelEstimator):
         *,
         reg: float = 3.0,
         power: float = 0.0,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -73,8 +73,9 @@ class WELL(MultiLabelEstimator):
         Most steps (2).
     tol : float, default=1e-4
         Stop once a step lowers J by no more than `tol` times its value.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length in (3). Cosines do not depend on it.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature to (3), penalised like the others.
     threshold, k : float, int or None, default=0.5, None
@@ -128,7 +129,7 @@ class WELL(MultiLabelEstimator):
         reg: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-4,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

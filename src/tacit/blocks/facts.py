@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from tacit.blocks.rows import Rows
 
-__all__ = ["Facts", "facts"]
+__all__ = ["Facts", "are_dense", "facts"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Facts:
     """Sizes, kind of labels, float type, and a checksum by which a checkpoint knows its data.
 
     `n_entries` are the numbers of X that are stored and the labels that were said, together;
-    `n_blocks` the blocks that were added up; `n_yes` the labels that were said yes.
+    `n_filled` those of X that are not 0; `n_blocks` the blocks that were added up; `n_yes` the
+    labels that were said yes. `scaling` standardises the columns of X, or is None.
     """
 
     n_samples: int
@@ -32,6 +33,8 @@ class Facts:
     n_entries: int = 0
     n_blocks: int = 1
     n_yes: int = 0
+    n_filled: int = 0
+    scaling: Any = None
 
     def __add__(self, other: Facts) -> Facts:
         for name in ("n_features", "n_labels", "kind", "dtype"):
@@ -40,8 +43,17 @@ class Facts:
                     f"the blocks disagree on {name}: {getattr(self, name)} and "
                     f"{getattr(other, name)}; give them all the same"
                 )
-        sums = ("n_samples", "checksum", "n_entries", "n_blocks", "n_yes")
+        sums = ("n_samples", "checksum", "n_entries", "n_blocks", "n_yes", "n_filled")
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in sums})
+
+    @property
+    def dense(self) -> bool:
+        return are_dense(self.n_filled, self.n_samples * self.n_features)
+
+
+def are_dense(n_filled: int, n_cells: int) -> bool:
+    """Whether features are measurements rather than words: most are not 0, however kept."""
+    return 2 * n_filled > n_cells
 
 
 def facts(rows: Rows) -> Facts:
@@ -52,8 +64,11 @@ def facts(rows: Rows) -> Facts:
     patterns = (labels.positives, labels.observed, labels.noes)
     yes, *more = (0 if pattern is None else pattern.nnz for pattern in patterns)
     entries = yes + sum(more) + (X.nnz if sp.issparse(X) else X.size)
+    filled = int(np.count_nonzero(X.data if sp.issparse(X) else X))
     checksum, kind, classes = _checksum(rows), labels.kind, labels.classes
-    return Facts(n, d, labels.n_labels, kind, dtype, checksum, classes, entries, n_yes=yes)
+    return Facts(
+        n, d, labels.n_labels, kind, dtype, checksum, classes, entries, n_yes=yes, n_filled=filled
+    )
 
 
 def _checksum(rows: Rows) -> int:

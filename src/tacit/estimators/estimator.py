@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 from zlib import crc32
 
@@ -36,7 +37,11 @@ from tacit.estimators.placing import (
     check_said,
     place_problem,
     rows_in_memory,
+    scaling_arrays,
+    scaling_from_arrays,
+    scaling_of_columns,
 )
+from tacit.features.scaling import Scaling
 from tacit.labels import Kind, Labels, TopK, as_labels, check_dense
 from tacit.metrics import ndcg_at_k
 from tacit.missing import Rates
@@ -115,8 +120,16 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         problem = self._problem(blocks, known, checkpoint=resume, side=dict(side))
         return self.adopt(self._fit(problem), known)
 
-    def _rows(self, X: Any, Y: Any) -> tuple[Blocks, Facts]:
-        """The rows in blocks, and what must be known of them."""
+    def _rows(self, X: Any, Y: Any, first: Facts | None = None) -> tuple[Blocks, Facts]:
+        """The rows in blocks, and what must be known of them; `first` are rows that came before."""
+        blocks, known = self._valid(X, Y)
+        if first is not None:
+            return blocks, replace(known, scaling=first.scaling)
+        if self.normalize == "auto" and known.dense:
+            known = replace(known, scaling=scaling_of_columns(blocks, known, self.device))
+        return blocks, known
+
+    def _valid(self, X: Any, Y: Any) -> tuple[Blocks, Facts]:
         if are_blocks(X):
             if Y is not None:
                 raise ValueError("Y must be left out when X is Blocks, which bring their labels")
@@ -131,7 +144,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _problem(self, blocks: Blocks, known: Facts, **how: Any) -> Problem:
         """Those rows, placed on the backend."""
         check_kind(type(self).__name__, self.label_kinds, known, _able(known.kind))
-        placement = self._placement(known.dtype)
+        placement = self._placement(known.dtype, known.scaling)
         check_room(self, blocks, known, placement.backend, self._working_set(known))
         return place_problem(self, blocks, known, placement, **how)
 
@@ -152,6 +165,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.n_iter_ = len(fit.history)
         self.classes_ = np.arange(known.n_labels) if known.classes is None else known.classes
         self.labels_kind_: str | None = known.kind
+        self.scaling_: Scaling | None = known.scaling
         self._stream: tuple[State, Facts] | None = (
             None if fit.online is None else (fit.online, known)
         )
@@ -159,8 +173,9 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             setattr(self, name, value)
         return self
 
-    def _placement(self, dtype: str) -> Placement:
-        return Placement(get_backend(self.device), dtype, self.normalize, self.fit_intercept)
+    def _placement(self, dtype: str, scaling: Scaling | None) -> Placement:
+        rows = None if self.normalize is None else "l2"
+        return Placement(get_backend(self.device), dtype, rows, self.fit_intercept, scaling)
 
     # Prediction
 
@@ -358,7 +373,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _blocks(self, X: Any, width: int, labels: Labels | None = None) -> Iterator[Block]:
         """X in blocks of rows, so many that `width` numbers a row stay within bounds."""
-        placement = self._placement(str(self.model_.dtype))
+        placement = self._placement(str(self.model_.dtype), self.scaling_)
         size = min(_PREDICTED_ROWS, max(1, _BLOCK_ENTRIES // width))
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
@@ -395,7 +410,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             "names": names,
         }
         arrays = {name: each for name, each in self.model_.arrays().items() if each is not None}
-        return header, arrays
+        return header, arrays | scaling_arrays(self.scaling_)
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         """Take back what `contents` gave; whatever does not fit together is a ValueError."""
@@ -414,7 +429,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         for name, value in chosen.items():
             if name not in self.chosen or not (value is None or isinstance(value, int | float)):
                 raise ValueError(f"its {name} is {value!r}")
-        known = Facts(0, n_features, n_labels, header["labels"], str(model.dtype), 0, None)
+        known = Facts(
+            0, n_features, n_labels, header["labels"], str(model.dtype), 0, None,
+            scaling=scaling_from_arrays(n_features, arrays),
+        )  # fmt: skip
         self.n_features_in_ = n_features
         self.adopt(Fit(model, history, chosen), known)
         for name, length in (("classes_", n_labels), ("feature_names_in_", n_features)):
@@ -436,7 +454,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 def shared_checks(*without: str) -> dict[str, Check]:
     """The checks of the parameters that every linear method has, but for those it has not."""
     checks = {
-        "normalize": one_of("l2", None),
+        "normalize": one_of("auto", "l2", None),
         "fit_intercept": a_bool(),
         "threshold": a_float(at_least=0),
         "k": (lambda v: v is None or an_int(at_least=1)[0](v), "None or an int of at least 1"),

@@ -51,7 +51,7 @@ class Online(ABC):
         state, first = self._stream or (None, None)
         if first is not None:
             self._features(X)  # as wide as the first batch
-        blocks, known = self._rows(X, Y)
+        blocks, known = self._rows(X, Y, first)
         if first is not None and (known.n_labels, known.kind) != (first.n_labels, first.kind):
             raise ValueError(
                 f"this batch has {known.n_labels} {known.kind} labels, the first had "

@@ -15,7 +15,9 @@ from tacit.blocks import Blocks, MemoryBlocks, Rows, StreamedBlocks
 from tacit.blocks.facts import Facts, facts
 from tacit.engines.descend import Checkpoint, Loop
 from tacit.engines.problem import Problem
+from tacit.features.scaling import Scaling
 from tacit.labels import Kind, as_labels
+from tacit.models.model import check_shape
 
 __all__ = [
     "are_blocks",
@@ -24,7 +26,13 @@ __all__ = [
     "check_said",
     "place_problem",
     "rows_in_memory",
+    "scaling_arrays",
+    "scaling_from_arrays",
+    "scaling_of_columns",
 ]
+
+
+_SCALING = {"scaling.weight": "weight", "scaling.shift": "shift"}
 
 
 def are_blocks(X: Any) -> bool:
@@ -48,6 +56,26 @@ def rows_in_memory(name: str, X: Any, Y: Any, kind: Kind, device: str) -> tuple[
     rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
     n_blocks = max(1, -(-len(rows) // get_backend(device).block_rows))
     return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
+
+
+def scaling_of_columns(blocks: Blocks, known: Facts, device: str) -> Scaling:
+    """What standardises the columns of these rows, learned in one pass where they live."""
+    return Scaling.standard(
+        blocks.map(place, Placement(get_backend(device), known.dtype, None, True))
+    )
+
+
+def scaling_arrays(scaling: Scaling | None) -> dict[str, Any]:
+    """What a file keeps of it."""
+    return {} if scaling is None else {n: getattr(scaling, p) for n, p in _SCALING.items()}
+
+
+def scaling_from_arrays(n_features: int, arrays: dict[str, np.ndarray]) -> Scaling | None:
+    """What `scaling_arrays` wrote, checked; files of before have none."""
+    if not _SCALING.keys() & arrays.keys():
+        return None
+    found = {p: check_shape(n, arrays.get(n), n_features) for n, p in _SCALING.items()}
+    return Scaling("standard", **found)
 
 
 def check_kind(name: str, kinds: tuple[Kind, ...], known: Facts, able: list[str]) -> None:

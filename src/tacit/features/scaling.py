@@ -21,11 +21,13 @@ second degree in the directions along which rows go furthest, and of first degre
 (2) and (3) keep the pattern of a sparse X and cost O(nnz); (4) and (5) lay it out; (6) is laid out
 beside it. No method learns (6) any more: files of 0.1.0 may hold it.
 
-What has to be known of the rows is added up over blocks: one pass for (3), two for (4), three
-for (5). The second of (4) subtracts the mean before it squares, as E[x²] - μ² would
-lose all digits of a feature that hardly varies.
+What has to be known of the rows is added up over blocks: one pass for (3) and (4), two for (5).
+For (4) each block squares what is left of its own mean, and such sums are merged (Chan et al.), as
+E[x²] - μ² would lose all digits of a feature that hardly varies.
 
-Reference: A. Rahimi and B. Recht. Random features for large-scale kernel machines. NIPS 2007.
+References: A. Rahimi and B. Recht. Random features for large-scale kernel machines. NIPS 2007.
+T. F. Chan, G. H. Golub and R. J. LeVeque. Algorithms for computing the sample variance. The
+American Statistician, 1983.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
 from tacit.basics.numerics import cache_sized
 from tacit.blocks import Blocks
+from tacit.blocks.facts import are_dense
 
 __all__ = ["KINDS", "Scaling", "choices"]
 
@@ -92,19 +95,25 @@ class Scaling:
         if kind == "idf":
             n, df = blocks.sum(_sums, True)
             return cls(kind, np.log((1 + n) / (1 + df)) + 1)
-        n, total = blocks.sum(_sums, False)
-        shift = total / n
-        sd = np.sqrt(blocks.sum(_squares, shift) / n)
-        # μ is a rounded sum of n numbers, so the sd of a constant is no more than this, but not 0.
-        constant = sd <= n * np.finfo(sd.dtype).eps * np.abs(shift)
-        standard = cls("standard", 1 / np.where(constant, 1, sd), shift)
+        standard = cls.standard(blocks)
         if kind == "standard":
             return standard
+        shift = standard.shift
+        assert shift is not None
         distances = blocks.sum(_distances, standard, rng.random_sample((2, _PAIRS))).value
         m = max(float(np.median(distances)), _CLOSEST)
         draws = rng.normal(scale=1 / m, size=(len(shift), n_components)).astype(distances.dtype)
         phase = rng.uniform(0, 2 * np.pi, size=n_components).astype(distances.dtype)
         return replace(standard, kind=kind, draws=draws, phase=phase)
+
+    @classmethod
+    def standard(cls, blocks: Blocks) -> Scaling:
+        """(4) of these placed rows."""
+        spread = blocks.sum(_spread)
+        sd = np.sqrt(spread.squares / spread.n)
+        # μ is a rounded sum of n numbers, so the sd of a constant is no more than this, but not 0.
+        constant = sd <= spread.n * np.finfo(sd.dtype).eps * np.abs(spread.mean)
+        return cls("standard", 1 / np.where(constant, 1, sd), spread.mean)
 
     def without_waves(self) -> Scaling:
         """The same without random features: for models that bring their own bends."""
@@ -131,11 +140,15 @@ class Scaling:
         X = _laid_out(block.X)
         xp = array_namespace(X)
         kept = lambda a: xp.astype(block.backend.kept(a), X.dtype, copy=False)
-        Z = (X[:, :-1] - kept(self.shift)) * kept(self.weight)
+        Z = self.standardised(X[:, :-1], kept)
         if self.kind == "fourier":
             waves = xp.cos(Z @ kept(self.draws) + kept(self.phase))
             Z = (2 / waves.shape[1]) ** 0.5 * waves
         return replace(block, X=xp.concat([Z, X[:, -1:]], axis=1))
+
+    def standardised(self, X: Array, kept: Callable = lambda a: a) -> Array:
+        """z of (4), without the constant; `kept` brings μ and w to where X is."""
+        return (X - kept(self.shift)) * kept(self.weight)
 
     def n_features(self, n: int) -> int:
         """How many columns X and the products then have, of n of X before; with the constant."""
@@ -166,7 +179,7 @@ class Scaling:
 def choices(blocks: Blocks) -> tuple[str, ...]:
     """The kinds worth trying on these placed rows: text is sparse, measurements are dense."""
     n, entries, cells = blocks.sum(_size)
-    if entries <= cells / 2:
+    if not are_dense(entries, cells):
         return "unit", "idf"
     return ("standard", "fourier") if cells <= _WIDE * n else ("standard",)
 
@@ -179,6 +192,27 @@ class _First:
 
     def __add__(self, other: _First) -> _First:
         return self if len(self.value) else other
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Of some rows: how many, the mean of each feature, and Σ (x_j - μ_j)². Spreads add."""
+
+    n: int
+    mean: np.ndarray
+    squares: np.ndarray
+
+    def __add__(self, other: _Spread) -> _Spread:
+        n, apart = self.n + other.n, other.mean - self.mean
+        share = other.n / max(n, 1)
+        squares = self.squares + other.squares + apart**2 * (self.n * share)
+        return _Spread(n, self.mean + apart * share, squares)
+
+
+def _spread(b: Block) -> _Spread:
+    n, total = _sums(b, False)
+    mean = total / max(n, 1)
+    return _Spread(n, mean, _squares(b, mean))
 
 
 def _sums(b: Block, present: bool) -> tuple[int, np.ndarray]:

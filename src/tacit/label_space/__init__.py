@@ -59,8 +59,9 @@ class LabelSpaceReduction(MultiLabelEstimator):
     predictor : scikit-learn regressor or None, default=None
         What predicts the codes from the features; None is ridge. A model with a regressor of
         yours cannot be saved.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Centre features and labels ("cs", "bmad" and "rembed": add a constant feature).
     threshold, k : float, int or None, default=0.5, None
@@ -105,7 +106,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
         decoder: Literal["omp", "cosamp"] = "omp",
         tau: float = 0.5,
         predictor: Any = None,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -55,8 +55,9 @@ class FaIE(MultiLabelEstimator):
     predictor : scikit-learn regressor or None, default=None
         What predicts the codes from the features; None is ridge. A model with a regressor of
         yours cannot be saved.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Centre features and labels. The paper's theory does, its algorithm does not, and without
         it codes in the span of the features lose nearly everything.
@@ -102,7 +103,7 @@ class FaIE(MultiLabelEstimator):
         variant: Literal["faie", "linear", "p-linear", "op", "r"] = "faie",
         reg: float = 3.0,
         predictor: Any = None,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

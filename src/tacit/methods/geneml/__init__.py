@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,8 +79,9 @@ class GenEML(Online, MultiLabelEstimator):
         Online EM: rows in a batch, and γ_t = (a0 + t)^(-epsilon).
     n_draws : int, default=100
         Gibbs: draws that are kept.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature, and an intercept b_l to each label.
     threshold, k : float, int or None, default=0.5, None
@@ -158,7 +159,7 @@ class GenEML(Online, MultiLabelEstimator):
         a0: float = 5.0,
         epsilon: float = 0.6,
         n_draws: int = 100,
-        normalize: str | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -69,8 +69,9 @@ class LEML(MultiLabelEstimator):
         Stop once a pass lowers J by no more than `tol` times its value.
     cg_tol, cg_max_iter : float, int, default=1e-3, 20
         Where conjugate gradients stop: relative residual, products.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature (penalised like the others).
     threshold, k : float, int or None, default=0.5, None
@@ -132,7 +133,7 @@ class LEML(MultiLabelEstimator):
         tol: float = 1e-4,
         cg_tol: float = 1e-3,
         cg_max_iter: int = 20,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -86,8 +86,9 @@ class MPU(Online, MultiLabelEstimator):
         Folds m of figure 4.
     top : int or None, default=10
         How many of a row's predictions the next level sees, the best; None is all, laid out.
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature (penalised like the others).
     threshold : float or "tuned", default=0.5
@@ -178,7 +179,7 @@ class MPU(Online, MultiLabelEstimator):
         tol: float = 1e-4,
         cv: int = 5,
         top: int | None = 10,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float | Literal["tuned"] = 0.5,
         k: int | None = None,

@@ -99,8 +99,9 @@ class SEM(Online, MultiLabelEstimator):
         The s of (2).
     reg : float, default=1.0
         The λ of (3).
-    normalize : {"l2", None}, default="l2"
-        Scale the rows of X to unit length.
+    normalize : {"auto", "l2", None}, default="auto"
+        "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
+        standardises its columns before.
     fit_intercept : bool, default=True
         Add a constant feature. b is there in any case.
     threshold, k : float, int or None, default=0.5, None
@@ -184,7 +185,7 @@ class SEM(Online, MultiLabelEstimator):
         gamma: float | None = None,
         n_components: int = 2000,
         reg: float = 1.0,
-        normalize: Literal["l2"] | None = "l2",
+        normalize: Literal["auto", "l2"] | None = "auto",
         fit_intercept: bool = True,
         threshold: float = 0.5,
         k: int | None = None,

@@ -39,12 +39,16 @@ def leml(loss: Any) -> Method:
         rank = round(cell["k_over_L"] * split.Y.n_labels)
         observed = cell.get("observed_fraction")
         reg = REG[cell["data"], loss] if observed is None else REG_LEML[observed]
-        return LEML(rank, loss=loss, reg=reg, max_iter=20, random_state=0)
+        return LEML(rank, loss=loss, reg=reg, max_iter=20, normalize="l2", random_state=0)
 
     return Method(make)
 
 
-BR = Method(lambda cell, _: BinaryRelevance(loss="squared", reg=REG_BR[cell["observed_fraction"]]))
+BR = Method(
+    lambda cell, _: BinaryRelevance(
+        loss="squared", reg=REG_BR[cell["observed_fraction"]], normalize="l2"
+    )
+)
 
 P3 = {"top-3 accuracy (%)": Metric(lambda t, a: precision_at_k(t.Y_test, a.scores, 3), 1.0)}
 AUC = {"average AUC": Metric(lambda t, a: auc_per_instance(t.Y_test, a.scores), 0.005)}

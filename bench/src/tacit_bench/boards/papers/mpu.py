@@ -52,20 +52,25 @@ class Completing(BaseEstimator):
         return repr(self.model)
 
 
+UNIT: dict[str, Any] = {"normalize": "l2"}
+
+
 def mpu(**settings: Any) -> Method:
     # Ten passes are enough for 6,000 rows; the defaults are for larger data.
     return Method(
-        lambda cell, split: MPU(rate=0.3, max_iter=10, random_state=split.seed, **settings)
+        lambda cell, split: MPU(rate=0.3, max_iter=10, **UNIT, random_state=split.seed, **settings)
     )
 
 
 METHODS = {
     "MPU": mpu(),
     "MPU-base": mpu(levels=1),
-    "Elkan08": Method(lambda cell, split: Elkan08(reg=1.0, random_state=split.seed)),
+    "Elkan08": Method(lambda cell, split: Elkan08(reg=1.0, **UNIT, random_state=split.seed)),
     # Its λ is that of a regression for new rows, of no use here, and the shorter the larger λ is.
-    "WELL": Method(lambda cell, split: Completing(WELL(reg=1e6), split.X_test)),
-    "M3L-linear": Method(lambda cell, split: M3L(random_state=split.seed), Labels.as_complete),
+    "WELL": Method(lambda cell, split: Completing(WELL(reg=1e6, **UNIT), split.X_test)),
+    "M3L-linear": Method(
+        lambda cell, split: M3L(**UNIT, random_state=split.seed), Labels.as_complete
+    ),
     "M3L-RBF": Method(
         lambda cell, split: make_pipeline(
             KernelFeatures("rbf", gamma=0.5, random_state=split.seed),
