@@ -122,6 +122,17 @@ def test_more_features_than_rows_are_as_good():
     assert_allclose(model.decision_function(fresh), by_definition(model, X, Y, fresh), atol=1e-8)
 
 
+def test_with_more_features_than_rows_nothing_is_as_large_as_the_gram_matrix_of_features():
+    X, Y, _ = data((60, 2000, 4))
+    model = plain(2).fit(X[:10], Y[:10])  # first, whatever is compiled
+    tracemalloc.start()
+    model.fit(X, Y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * 2000**2 / 2
+    assert isinstance(learnt(model, X, Y)[0], faie.RowCode)
+
+
 def test_a_fit_takes_far_less_memory_than_the_n_by_n_matrix():
     X, Y, _ = data((4000, 5, 4))
     model = plain(2).fit(X[:10], Y[:10])  # first, whatever is compiled
@@ -152,7 +163,9 @@ def small_limit(monkeypatch):
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("shape", FEW_ROWS)
-def test_few_rows_give_the_scores_of_the_gram_triple(device, shape, centred, as_given, small_limit):
+def test_few_rows_give_the_scores_of_the_gram_triple(
+    device, shape, centred, as_given, small_limit, monkeypatch
+):
     X, Y, fresh = data(shape)
     X, fresh = as_given(X), as_given(fresh[:4])
     models = [
@@ -161,7 +174,9 @@ def test_few_rows_give_the_scores_of_the_gram_triple(device, shape, centred, as_
     ]
     size = lambda model: np.linalg.norm(model.transform(fresh))  # whatever the signs and rotations
     found = lambda model: (model.fit(X, Y).decision_function(fresh), size(model))
-    wanted = [found(model) for model in models]
+    with monkeypatch.context() as patched:
+        patched.setattr(codec_data.CodecData, "by_rows", False)
+        wanted = [found(model) for model in models]
     small_limit()
     for model, (scores, codes) in zip(models, wanted):
         assert isinstance(learnt(model, X, Y)[0], faie.RowCode)

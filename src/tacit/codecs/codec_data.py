@@ -1,6 +1,6 @@
 """What a codec learns from: rows in blocks and, for whoever asks, their Gram triple.
 
-Where the triple is too large but rows are few, all of them in one block, for a Gram matrix of rows.
+Where features are more than rows, all of these in one block, for a Gram matrix of the smaller side.
 """
 
 from __future__ import annotations
@@ -104,10 +104,14 @@ class CodecData:
 
     @cached_property
     def by_rows(self) -> bool:
-        """Whether the Gram triple cannot be laid out, but a Gram matrix of the rows can."""
-        if max(self.n_features, self.n_labels) ** 2 <= DENSE_LIMIT:
+        """Whether to take a Gram matrix of the rows: it is smaller, or all that can be laid out.
+
+        Sums that somebody has are of rows that the blocks may not be.
+        """
+        if "sums" in vars(self):
             return False
-        return self.blocks.sum(_n_rows) ** 2 <= DENSE_LIMIT
+        n, widest = self.blocks.sum(_n_rows), max(self.n_features, self.n_labels)
+        return n * n <= DENSE_LIMIT and (n < self.n_features or widest**2 > DENSE_LIMIT)
 
     @cached_property
     def rows(self) -> Block:
@@ -118,9 +122,9 @@ class CodecData:
 
     @cached_property
     def label_means(self) -> Array:
-        if self.by_rows:
-            return label_counts(self.rows) / self.rows.Y.shape[0]
-        return self.sums.y_sum / self.sums.n
+        if "sums" in vars(self):
+            return self.sums.y_sum / self.sums.n
+        return self.blocks.sum(label_counts) / self.blocks.sum(_n_rows)
 
     @cached_property
     def equations(self) -> Equations:

@@ -21,7 +21,7 @@ the features; so it is with every kernel-FaIE whose kernel is positive definite.
     "p-linear"    C = ỸP again, by what features predict only: those of NNᵀ.                    (4)
     "op"          C = X̃R, which is CPLST; "r" is α = 0, which is PLST.
 
-Where rows are few and the Gram triple is too large, the paper's matrix is the small one. With
+Where rows are fewer than features, the paper's matrix is the small one. With
 K = X̃X̃ᵀ, and X̃ᵀ(K + λI)⁻¹ = (X̃ᵀX̃ + λI)⁻¹X̃ᵀ,
 
     αΔ = αK (K + λI)⁻¹ = α (I - λ (K + λI)⁻¹),    B = X̃ᵀ (K + λI)⁻¹ C,                         (5)

@@ -3,7 +3,7 @@
     max  tr[ Cᵀ (ỸỸᵀ + αΔ) C ]  over CᵀC = I,    Δ = X̃ (X̃ᵀX̃ + λI)⁻¹ X̃ᵀ                           (1)
 
 then ridge from features to codes, and scores ȳ + Ĉ CᵀỸ. `tacit.codecs.faie` has the algebra: not
-the n × n matrix, but one of size n_labels + n_features, unless that is too large and rows are few.
+the n × n matrix, but one of size n_labels + n_features, unless rows are fewer than features.
 With ridge the whole method is
 
     scores = ȳ + X̃ Z [T]_k^{xy} / √α,                                                            (2)
