@@ -392,7 +392,7 @@ def test_held_out_scores_are_those_of_a_naive_loop(device, toy, model, measure):
     """To single precision, in which folds are judged; some rows and a label say nothing."""
     X, Y, _ = toy
     Y = sp.csr_array(Y * np.outer(np.arange(40) % 3 > 0, np.arange(9) != 4))
-    model = type(model)(**model.get_params() | dict(threshold=0.4, device=device))
+    model = type(model)(**model.get_params() | dict(threshold=0.4, normalize="l2", device=device))
     path = model.fit_path(X, Y, cv=3, measure=measure, **grid_of(model))
     fold_of = np.random.RandomState(0).permutation(40) % 3
     for point in path.points:
@@ -406,6 +406,21 @@ def test_held_out_scores_are_those_of_a_naive_loop(device, toy, model, measure):
         assert_allclose(point.score, np.mean(wanted), rtol=1e-5)
     assert path.best.score == max(point.score for point in path.points)
     assert len({point.score for point in path.points}) > 1
+
+
+@pytest.mark.parametrize("model", NESTED, ids=name)
+def test_precision_on_a_path_is_that_of_the_three_best_labels(device, model):
+    """Of labels that differ: those that are said of the same rows tie, and share a place."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 8)), rng.random((60, 9)) < np.linspace(0.2, 0.6, 9)
+    model = type(model)(**model.get_params() | dict(normalize="l2", device=device))
+    fold_of = np.random.RandomState(0).permutation(60) % 2
+    for point in model.fit_path(X, Y, cv=2, measure="precision", **grid_of(model)).points:
+        for fold, score in enumerate(point.scores):
+            held, rest = fold_of == fold, fold_of != fold
+            alone = type(model)(**point.model.get_params()).fit(X[rest], Y[rest])
+            best = alone.top_k(X[held], 3).indices
+            assert_allclose(score, np.take_along_axis(Y[held], best, 1).mean())
 
 
 def test_every_block_is_dealt_into_folds_by_itself(toy, blocks_of):
@@ -474,7 +489,11 @@ def test_a_path_decomposes_the_features_once_for_each_set_of_rows(toy, cv, monke
         (FaIE(), dict(ranks=3), "ranks must be a sequence of values; got 3"),
         (FaIE(), dict(ranks=[2, 0]), "FaIE: rank must be an int of at least 1; got 0"),
         (FaIE(), dict(regs=[-1.0]), "FaIE: reg must be a finite number above 0; got -1.0"),
-        (FaIE(), dict(alphas=["a"]), "FaIE: alpha must be a finite number of at least 0; got 'a'"),
+        (
+            FaIE(),
+            dict(alphas=["a"]),
+            "FaIE: alpha must be a finite number of at least 0, or .*; got 'a'",
+        ),
         (FaIE(0), dict(ranks=[2]), "FaIE: rank must be an int of at least 1; got 0"),
         (reduction("faie"), {}, "codec must be one of 'plst', .*; got 'faie'"),
         *(

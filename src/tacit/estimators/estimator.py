@@ -405,7 +405,11 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             "n_labels": len(self.classes_),
             "labels": self.labels_kind_,
             "history": self.history_,
-            "chosen": {name: np.asarray(getattr(self, name)).item() for name in self.chosen},
+            "chosen": {
+                name: np.asarray(getattr(self, name)).item()
+                for name in self.chosen
+                if hasattr(self, name)  # not of a file from before it was kept
+            },
             "model": {"kind": type(self.model_).__name__, **self.model_.numbers()},
             "names": names,
         }

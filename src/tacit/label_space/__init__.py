@@ -151,7 +151,7 @@ class LabelSpaceReduction(MultiLabelEstimator):
         ranks: Sequence[int] | None = None,
         regs: Sequence[float] | None = None,
         cv: int | None = None,
-        measure: Literal["macro_f1", "accuracy", "squared"] = "macro_f1",
+        measure: Literal["macro_f1", "accuracy", "squared", "precision"] = "macro_f1",
     ) -> Path:
         """Fit every rank and λ of a grid, from one pass over the rows ("plst" and "cplst").
 
@@ -163,9 +163,10 @@ class LabelSpaceReduction(MultiLabelEstimator):
             The grid; None is the estimator's own value.
         cv : int or None, default=None
             With folds of rows, each point has the `measure` on each of them, and the path a `best`.
-        measure : {"macro_f1", "accuracy", "squared"}, default="macro_f1"
+        measure : {"macro_f1", "accuracy", "squared", "precision"}, default="macro_f1"
             The mean F1 of the labels, the mean Jaccard index of the rows (both of what `predict`
-            says at `threshold`), or minus the squared error of a row.
+            says at `threshold`), minus the squared error of a row, or the precision of its three
+            best labels.
         """
         check_params(self)
         check_path(self, self._codec, measure)

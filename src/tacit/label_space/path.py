@@ -31,6 +31,7 @@ from tacit.models import LowRank
 __all__ = ["MEASURES", "check_path", "fit_path"]
 
 _CELLS = 2**21  # scores laid out at a time
+_BEST = 3  # labels of a row that "precision" looks at
 
 
 def check_path(estimator: Any, codec: Any, measure: str) -> None:
@@ -82,7 +83,7 @@ def fit_path(
         for at in range(len(points)):
             model = widest(at, rows)
             W, H = (problem.backend.asarray(factor) for factor in (model.W, model.H))
-            tallies = fold.blocks.sum(_tallies, W, H, ranks, centred, threshold)
+            tallies = fold.blocks.sum(_tallies, W, H, ranks, centred, threshold, measure)
             for rank, value in zip(ranks, MEASURES[measure](left_out, *tallies)):
                 scores[at, rank] = (*scores.get((at, rank), ()), float(value))
 
@@ -112,21 +113,36 @@ def _prefix(model: LowRank, rank: int, constant: bool) -> LowRank:
 
 
 def _tallies(
-    b: Block, W: Array, H: Array, ranks: list[int], constant: bool, threshold: float
+    b: Block,
+    W: Array,
+    H: Array,
+    ranks: list[int],
+    constant: bool,
+    threshold: float,
+    measure: str,
 ) -> tuple[Array, ...]:
-    """For each rank: hits and answers of each label, Σ of the rows' accuracy, Σ (score - y)²."""
+    """For each rank: hits and answers of each label, and a sum over the rows.
+
+    The sum is of the Jaccard index, of (score - y)², or of the precision of the three best.
+    """
     codes, size = b.project(W), max(1, _CELLS // len(H))
     found: Any = None
     for start in range(0, max(1, len(codes)), size):
         rows = slice(start, min(start + size, len(codes)))
         y = b.backend.dense(b.Y, rows, codes.dtype)
-        part = _tally(codes[rows], H, y, ranks, constant, threshold)
+        part = _tally(codes[rows], H, y, ranks, constant, threshold, measure)
         found = part if found is None else tuple(map(add, found, part))
     return found
 
 
 def _tally(
-    A: Array, H: Array, y: Array, ranks: list[int], constant: bool, threshold: float
+    A: Array,
+    H: Array,
+    y: Array,
+    ranks: list[int],
+    constant: bool,
+    threshold: float,
+    measure: str,
 ) -> tuple[Array, ...]:
     xp, width = array_namespace(A), H.shape[1] - constant
     scores = A[:, width:] @ H[:, width:].T
@@ -138,21 +154,29 @@ def _tally(
         yes, done = xp.clip(scores, max=1.0) > threshold, stop
         hits, either = said & yes, said | yes
         count = lambda cells, axis: xp.astype(xp.count_nonzero(cells, axis=axis), xp.float64)
-        both, any_ = count(hits, 1), count(either, 1)
-        accuracy = xp.where(any_ > 0, both / xp.where(any_ > 0, any_, 1.0), 1.0)
-        rows.append((count(hits, 0), count(yes, 0), xp.sum(accuracy), xp.sum((scores - y) ** 2)))
+        if measure == "squared":
+            total = xp.sum((scores - y) ** 2)
+        elif measure == "precision":
+            # Labels that tie for the third place share it.
+            best = scores >= xp.sort(scores, axis=1)[:, -min(_BEST, len(H))][:, None]
+            total = xp.sum(count(said & best, 1) / count(best, 1))
+        else:
+            both, any_ = count(hits, 1), count(either, 1)
+            total = xp.sum(xp.where(any_ > 0, both / xp.where(any_ > 0, any_, 1.0), 1.0))
+        rows.append((count(hits, 0), count(yes, 0), total))
     return tuple(xp.stack(column) for column in zip(*rows))
 
 
-def _macro_f1(held: Moments, hits: Array, answers: Array, accuracy: Array, squares: Array) -> Array:
-    total = answers + held.y_sum
-    xp = array_namespace(total)
-    return xp.mean(xp.where(total > 0, 2 * hits / xp.where(total > 0, total, 1.0), 0.0), axis=1)
+def _macro_f1(held: Moments, hits: Array, answers: Array, total: Array) -> Array:
+    both = answers + held.y_sum
+    xp = array_namespace(both)
+    return xp.mean(xp.where(both > 0, 2 * hits / xp.where(both > 0, both, 1.0), 0.0), axis=1)
 
 
 MEASURES: dict[str, Callable[..., Array]] = {
     "macro_f1": _macro_f1,
-    "accuracy": lambda held, hits, answers, accuracy, squares: accuracy / held.n,
-    "squared": lambda held, hits, answers, accuracy, squares: -squares / held.n,
+    "accuracy": lambda held, hits, answers, total: total / held.n,
+    "squared": lambda held, hits, answers, total: -total / held.n,
+    "precision": lambda held, hits, answers, total: total / held.n,
 }
 """From the moments and the tallies of held-out rows to one number a rank; larger is better."""
