@@ -95,7 +95,7 @@ def test_labels_in_one_group_or_in_many_get_the_same_coefficients(
     groups = []
     monkeypatch.setattr("tacit.engines.labelwise.LabelwiseMap.__init__", _noting(groups))
     apart = tight(loss).fit(X, labels)
-    if not (loss == "squared" and kind == "complete"):
+    if loss == "logistic" or (loss == "squared" and kind == "masked"):
         assert set(groups) == {(0, 4), (4, 8), (8, 9)}
     assert_allclose(apart.model_.W, together.model_.W, rtol=1e-5, atol=1e-8)
     assert_allclose(apart.history_[-1], together.history_[-1], rtol=1e-10)
@@ -118,15 +118,15 @@ def _noting(groups):
 def test_the_place_of_the_rows_does_not_matter(blocks_of, masked, loss, where):
     wanted = tight(loss).fit(*masked).model_.W
     got = tight(loss).fit(blocks_of(*masked, where)).model_.W
-    assert_allclose(got, wanted, rtol=1e-5, atol=1e-8)
+    assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)  # the root of what J may be off
 
 
 def test_a_fit_that_was_stopped_goes_on_to_the_same_model(masked, tmp_path):
     params = dict(normalize=None, reg=1e-4)  # hard enough for several passes
-    whole = tight("squared_hinge", **params).fit(*masked)
+    whole = tight("logistic", **params).fit(*masked)
     kept = tmp_path / "state"
-    tight("squared_hinge", max_iter=1, **params).fit(*masked, checkpoint=kept)
-    resumed = tight("squared_hinge", **params).fit(*masked, checkpoint=kept)
+    tight("logistic", max_iter=1, **params).fit(*masked, checkpoint=kept)
+    resumed = tight("logistic", **params).fit(*masked, checkpoint=kept)
     assert whole.n_iter_ > 2
     assert resumed.history_ == whole.history_
     assert_array_equal(resumed.model_.W, whole.model_.W)

@@ -9,14 +9,16 @@ solved many at a time, since a product of X with a matrix serves all its columns
 - squared loss, complete labels: Z = (XᵀX + λI)⁻¹XᵀY, one factorisation for all labels;
 - squared loss, masked labels: conjugate gradients on S ↦ Xᵀ P_Ω(X S) + λS, each label with its own
   step sizes;
-- logistic and squared hinge: trust-region Newton (`tacit.engines.solvers.tron`), each label with
-  its own region and verdict.
+- squared hinge, sparse rows in memory: dual coordinate descent, as LIBLINEAR has it
+  (`tacit.engines.hinge`), and Newton as below for what is left where λ is small;
+- logistic, and squared hinge elsewhere: trust-region Newton (`tacit.engines.solvers.tron`), each
+  label with its own region and verdict.
 
-The last two are `tacit.engines.labelwise`. For the last there is also MM: the curvature is bounded
-by that of one matrix for all labels, c XᵀX + λI, so one factorisation serves every step. On bibtex
-its steps had to be accelerated (Nesterov, restarted by label) to arrive at all, and then took about
-twice as long as Newton's to a relative gap of 1e-5 (as long, to 1e-3). Newton's need nothing of
-size n_features² and do not care whether labels are masked.
+The second and the last are `tacit.engines.labelwise`. For the last there is also MM: the curvature
+is bounded by that of one matrix for all labels, c XᵀX + λI, so one factorisation serves every step.
+On bibtex its steps had to be accelerated (Nesterov, restarted by label) to arrive at all, and then
+took about twice as long as Newton's to a relative gap of 1e-5 (as long, to 1e-3). Newton's need
+nothing of size n_features² and do not care whether labels are masked.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from array_api_compat import array_namespace
 from tacit.basics.numerics import inner
 from tacit.basics.params import a_float, an_int, one_of
 from tacit.engines.descend import State
+from tacit.engines.hinge import hinge_weights, suits_dual_descent
 from tacit.engines.labelwise import label_groups, newton_pass
 from tacit.engines.losses import LOSSES
 from tacit.engines.moments import Moments
@@ -53,7 +56,7 @@ class BinaryRelevance(MultiLabelEstimator):
     tol : float, default=1e-4
         When a label is finished (its J is within `tol` of the least), and the fit: once a pass
         lowers J by no more than `tol` times its value. Squared loss with complete labels is solved
-        exactly.
+        exactly, and squared hinge on sparse rows in memory is one pass.
     normalize : {"auto", "l2", None}, default="auto"
         "l2" scales the rows of X to unit length. "auto" does so too and, where most of X is not 0,
         standardises its columns before.
@@ -128,18 +131,23 @@ class BinaryRelevance(MultiLabelEstimator):
         check_dense(shape, "BinaryRelevance's coefficients", "LEML")
         if problem.kind == "complete" and self.loss == "squared":
             return self._ridge(problem)
+        Z = np.zeros(shape, problem.dtype)
+        if self.loss == "squared_hinge" and suits_dual_descent(problem.blocks):
+            Z, J, finished = hinge_weights(problem.blocks, float(self.reg), self.tol)
+            if finished:
+                return Fit(LowRank(Z, link=self.loss), [J])
         loss = LOSSES[self.loss]
         groups = label_groups(problem.n_samples, problem.n_labels)
 
         def start() -> State:
-            return {"Z": problem.backend.asarray(np.zeros(shape, problem.dtype))}
+            return {"Z": problem.backend.asarray(Z)}
 
         def step(state: State) -> tuple[State, float]:
-            Z, values = newton_pass(
+            W, values = newton_pass(
                 problem.blocks, lambda labels: loss, float(self.reg), state["Z"], groups,
                 self.tol,
             )  # fmt: skip
-            return {"Z": Z}, float(array_namespace(values).sum(values))
+            return {"Z": W}, float(array_namespace(values).sum(values))
 
         state, history = problem.descend(start, step)
         return Fit(LowRank(problem.to_host(state["Z"]), link=self.loss), history)
