@@ -26,13 +26,13 @@ def labels_of(toy, kind):
 
 
 def dense_risk(model, X, labels):
-    """The mean loss of an observed entry, dense; silence in positive-only labels weighs little."""
+    """The mean loss of an observed entry, dense; of positive-only labels what is not on top."""
     y, z = labels.to_sparse().toarray(), model.decision_function(X)
     weight, n_entries = np.ones(y.shape), y.size
     if labels.kind == "masked":
         weight, n_entries = labels.observed.toarray(), labels.observed.nnz
     elif labels.kind == "positive-only":
-        weight = np.where(y, 1.0, model.unsaid_weight)
+        return 1 - np.take_along_axis(y, model.top_k(X, 5).indices, 1).sum() / y.sum()
     t = 2 * y - 1
     entries = {
         "squared": 0.5 * (y - z) ** 2,
@@ -121,7 +121,7 @@ def test_a_path_ends_where_cold_fits_end(toy, loss, kind):
 @pytest.mark.parametrize(
     "auto", [("rank",), ("reg",), ("rank", "reg")], ids=["rank", "reg", "rank and reg"]
 )
-@pytest.mark.parametrize("kind", ["complete", "masked"])
+@pytest.mark.parametrize("kind", ["complete", "masked", "positive-only"])
 def test_auto_is_the_best_of_the_path_and_a_fit_there(toy, kind, auto, monkeypatch):
     monkeypatch.setattr(tacit.methods.leml, "RANKS", (2, 4))
     monkeypatch.setattr(tacit.methods.leml, "REGS", (0.05, 0.5, 50.0))

@@ -5,11 +5,12 @@ one ended, and a larger λ only shrinks. (Downwards, directions that a large λ 
 have to grow again out of nothing.)
 
 The folds of a cross-validation are rows, and the held-out risk is the mean loss over the observed
-entries of the rows left out, scored from their features. With squared loss and complete labels the
-rows are read once for everything: the moments of each fold are summed, a training set is the total
-minus its fold, and the risk of a fold needs nothing but its moments. There the W of every λ is also
-nearly a combination of ridge solutions, so each fold solves for three of those and walks its path
-among their combinations, in some hundred dimensions in place of n_features.
+entries of the rows left out, scored from their features; of positive-only labels, the share of what
+was said of those rows that is not among their five best labels. With squared loss and complete
+labels the rows are read once for everything: the moments of each fold are summed, a training set is
+the total minus its fold, and the risk of a fold needs nothing but its moments. There the W of every
+λ is also nearly a combination of ridge solutions, so each fold solves for three of those and walks
+its path among their combinations, in some hundred dimensions in place of n_features.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
+from tacit.backends.block import Block
 from tacit.engines.descend import State
 from tacit.engines.moments import Equations, Moments
 from tacit.estimators import Fit, Problem
@@ -36,6 +38,7 @@ __all__ = ["RANKS", "REGS", "choose", "fit_path"]
 RANKS = (25, 50, 100, 200, 400)
 REGS = tuple(float(f"{reg:.2g}") for reg in np.geomspace(0.03, 30, 10))
 _EASE = 3.0  # the ridge problems that a λ splits into have λ over eigenvalues of HᵀH
+_ON_TOP = 5  # labels of a row that count as found
 _FOLD_PASSES, _FOLD_TOL = 3, 3e-3  # a fold need not be fitted better than it can be judged
 
 
@@ -97,7 +100,7 @@ class _Grid:
         return reduce(add, parts) if parts else None
 
     def risks(self) -> dict[tuple[int, float], tuple[float, ...]]:
-        """The mean held-out loss of each fold at each point."""
+        """The mean held-out loss of each fold at each point, or what its ranking misses."""
         found: dict[tuple[int, float], tuple[float, ...]] = {
             (rank, reg): () for rank in self.ranks for reg in self.regs
         }
@@ -107,7 +110,7 @@ class _Grid:
             if isinstance(train, CompleteSquared) and isinstance(held, CompleteSquared):
                 train, held = self._in_small_space(train, held)
             for point, (W, H) in self.walk(train, _FOLD_PASSES, _FOLD_TOL):
-                found[point] += (held.risk(W, H) / fold.n_entries,)
+                found[point] += (fold.risk(held, W, H),)
         return found
 
     def _in_small_space(
@@ -180,6 +183,17 @@ class _Fold:
         problem = self.rest()
         return how.alternation(problem, rest or how.equations(problem)), held
 
+    def risk(self, held: Alternation, W: Array, H: Array) -> float:
+        """The mean loss of an entry; of positive-only labels, the share said that is not on top.
+
+        There the loss is mostly of what was not said, whose weight is a guess, and follows how many
+        labels are said rather than which.
+        """
+        if self.problem.kind != "positive-only":
+            return held.risk(W, H) / self.n_entries
+        on_top, said = self.problem.blocks.sum(_on_top, W, H)
+        return 1 - on_top / max(said, 1)
+
 
 def _fold(how: Minimiser, problem: Problem, fold: int, cv: int) -> _Fold:
     held = problem.afresh(problem.fold(fold, cv))
@@ -194,6 +208,13 @@ def _fold(how: Minimiser, problem: Problem, fold: int, cv: int) -> _Fold:
         rest=lambda: problem.afresh(problem.fold(fold, cv, inside=False)),
         n_entries=n_entries,
     )
+
+
+def _on_top(b: Block, W: Array, H: Array) -> tuple[int, int]:
+    """How many of the labels said are among the best of their row, and how many there are."""
+    best, Y = b.backend.top_k(b.project(W), H, _ON_TOP, None).indices, b.Y.scipy()
+    row = np.repeat(np.arange(len(best)), best.shape[1])
+    return int(Y[row, best.ravel()].sum()), Y.nnz
 
 
 def _n_entries(b: Any) -> int:
