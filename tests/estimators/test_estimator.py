@@ -1,5 +1,8 @@
 """What every method inherits: prediction in blocks, data frames, pipelines and clear refusals."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,11 +16,12 @@ from sklearn.pipeline import Pipeline
 import tacit.engines.problem
 import tacit.estimators.estimator
 import tacit.labels
-from tacit import LEML, Labels
+from tacit import LEML, GenEML, Labels
 from tacit.backends.numpy import NumpyBackend
 from tacit.baselines import Popularity, Ridge
 from tacit.blocks import MemoryBlocks, Rows, StreamedBlocks
 from tacit.blocks.facts import facts
+from tacit.estimators import placing
 from tacit.metrics import ndcg_at_k
 from tacit.testing import problem
 
@@ -349,3 +353,38 @@ def test_draws_for_many_rows_repeat_some_with_random_signs(monkeypatch):
     assert abs(found.mean()) < 0.1
     assert 0.8 < found.std() < 1.2
     assert np.abs(np.corrcoef(found.T) - np.eye(5)).max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            LEML(rank=2),
+            r"LEML .* as complete labels.* a no\. .*, give Labels\.positive_only\(Y\); .*",
+        ),
+        (
+            GenEML(rank=2),
+            r"GenEML .* as positive-only labels.* may be true\. .*, give Labels\.complete\(Y\); .*",
+        ),
+    ],
+    ids=["LEML", "GenEML"],
+)
+def test_how_a_plain_matrix_is_read_is_told_once(toy, model, told):
+    X, Y, _ = toy
+    placing._tell_reading.cache_clear()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for given in (Y, Y.toarray(), Y):
+            model.fit(X, given)
+    (only,) = [each for each in heard if "plain" in str(each.message)]
+    assert re.fullmatch(told, str(only.message))
+
+
+def test_labels_and_matrices_that_have_one_reading_are_read_in_silence(toy, masked):
+    X, Y, _ = toy
+    placing._tell_reading.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LEML(rank=2).fit(X, Labels.complete(Y))
+        LEML(rank=2).fit(X, masked[1].to_array())  # NaN says what is unsaid
+        Ridge().fit(X, Y)

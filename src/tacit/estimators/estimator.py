@@ -69,12 +69,16 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     deals_rows : {"", "batches", "folds"}
         Whether `fit` goes by mini-batches, so that it matters which rows share a block, or deals
         rows into folds, so that their order matters too.
+    behind_ridge : str
+        Why its defaults may rank worse than tuned ridge, or take much longer, in words; empty for a
+        method that is held to `tacit.testing.check_beside_tuned_ridge`.
     """
 
     label_kinds: ClassVar[tuple[Kind, ...]] = ("complete",)
     model_kinds: ClassVar[tuple[type[Model], ...]] = (LowRank,)
     chosen: ClassVar[tuple[str, ...]] = ()
     deals_rows: Any = ""
+    behind_ridge: ClassVar[str] = ""
     _checks: ClassVar[dict[str, Check]] = {}
     model_: Any  # of one of `model_kinds`
 
@@ -139,7 +143,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 del self.feature_names_in_  # blocks name no features; an earlier fit may have
             return X, known
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
-        return rows_in_memory(type(self).__name__, X, Y, self.label_kinds[0], self.device)
+        return rows_in_memory(type(self).__name__, X, Y, self.label_kinds, self.device)
 
     def _problem(self, blocks: Blocks, known: Facts, **how: Any) -> Problem:
         """Those rows, placed on the backend."""

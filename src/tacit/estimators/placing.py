@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from tacit.blocks.facts import Facts, facts
 from tacit.engines.descend import Checkpoint, Loop
 from tacit.engines.problem import Problem
 from tacit.features.scaling import Scaling
-from tacit.labels import Kind, as_labels
+from tacit.labels import Kind, Labels, as_labels
 from tacit.models.model import check_shape
 
 __all__ = [
@@ -40,14 +42,18 @@ def are_blocks(X: Any) -> bool:
     return hasattr(X, "map") and hasattr(X, "batches")
 
 
-def rows_in_memory(name: str, X: Any, Y: Any, kind: Kind, device: str) -> tuple[Blocks, Facts]:
-    """Valid features and labels as blocks; a plain 0/1 matrix is read as labels of this kind."""
+def rows_in_memory(
+    name: str, X: Any, Y: Any, kinds: tuple[Kind, ...], device: str
+) -> tuple[Blocks, Facts]:
+    """Valid features and labels as blocks; a plain 0/1 matrix is of the first of these kinds."""
     if Y is None:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None; give the labels of the "
             "rows of X"
         )
-    labels = as_labels(Y, kind)
+    labels = as_labels(Y, kinds[0])
+    if not isinstance(Y, Labels) and {"complete", "positive-only"} <= set(kinds):
+        _tell_reading(name, labels.kind)
     if len(labels) != X.shape[0]:
         raise ValueError(
             f"X and Y have inconsistent numbers of rows: {X.shape[0]} and {len(labels)}; "
@@ -56,6 +62,21 @@ def rows_in_memory(name: str, X: Any, Y: Any, kind: Kind, device: str) -> tuple[
     rows = Rows(sp.csr_array(X) if sp.issparse(X) else X, labels)
     n_blocks = max(1, -(-len(rows) // get_backend(device).block_rows))
     return MemoryBlocks.from_rows(rows, n_blocks), facts(rows)
+
+
+@cache  # once a method: libraries that touch Python's filters make it forget what it told
+def _tell_reading(name: str, kind: str) -> None:
+    """How a 0/1 matrix is read, where it could be read in two ways."""
+    if kind == "masked":  # it has NaN, and so says what it leaves out
+        return
+    told = {
+        "complete": "complete labels: what is not 1 is a no. If silence means nothing, give "
+        "Labels.positive_only(Y); Labels.complete(Y) says the same",
+        "positive-only": "positive-only labels: what is not 1 may be true. If it is a no, give "
+        "Labels.complete(Y); Labels.positive_only(Y) says the same",
+    }
+    line = f"{name} reads a plain 0/1 matrix as {told[kind]} without this line"
+    warnings.warn(line, stacklevel=2)
 
 
 def scaling_of_columns(blocks: Blocks, known: Facts, device: str) -> Scaling:
