@@ -49,7 +49,7 @@ class BinaryRelevance(MultiLabelEstimator):
     ----------
     loss : {"squared", "logistic", "squared_hinge"}, default="squared"
         The loss ℓ of (1).
-    reg : float, default=1.0
+    reg : float, default=3.0
         The weight λ of (1).
     max_iter : int, default=50
         Most passes over the labels.
@@ -105,7 +105,7 @@ class BinaryRelevance(MultiLabelEstimator):
         self,
         *,
         loss: Literal["squared", "logistic", "squared_hinge"] = "squared",
-        reg: float = 1.0,
+        reg: float = 3.0,
         max_iter: int = 50,
         tol: float = 1e-4,
         normalize: Literal["auto", "l2"] | None = "auto",

@@ -107,6 +107,7 @@ class EASE(MultiLabelEstimator):
     """Embarrassingly shallow autoencoder: labels that follow from other labels of the row.
 
     It reads a said no as silence, though `complete` leaves it out.
+    It looks at no feature, and so ranks new rows far behind ridge.
 
     Parameters
     ----------
@@ -136,6 +137,7 @@ class EASE(MultiLabelEstimator):
     (array([0]), array([0.6]))
     """
 
+    behind_ridge = "It looks at no feature, and so ranks new rows far behind ridge."
     label_kinds = ("positive-only", "complete")
     model_kinds = (LabelLinks,)
     _checks = {"reg": a_float(above=0), **{n: shared_checks()[n] for n in ("threshold", "k")}}

@@ -52,6 +52,9 @@ __all__ = ["M3L"]
 class M3L(MultiLabelEstimator):
     """Support vector machines coupled by the correlation of their labels, for complete labels.
 
+    Silence is a no to it, and where half of the labels are hidden too little is left on the right
+    side of its margins: it then ranks far behind ridge.
+
     Parameters
     ----------
     coupling : float, default=0.5
@@ -99,6 +102,10 @@ class M3L(MultiLabelEstimator):
     """
 
     _learned = ("gap_",)
+    behind_ridge = (
+        "Silence is a no to it, and where half of the labels are hidden too little is left on the "
+        "right side of its margins: it then ranks far behind ridge."
+    )
     _checks = {
         "coupling": (
             lambda v: a_float(at_least=0)[0](v) and v < 1,

@@ -41,6 +41,8 @@ class Neighbours(MultiLabelEstimator):
     """Nearest neighbours: the share of the rows most like a new one that say yes.
 
     It reads a said no as silence, though `complete` leaves it out.
+    All features count alike in a cosine: where a few of many tell, it ranks two to six points of
+    P@3 behind tuned ridge.
 
     Parameters
     ----------
@@ -71,6 +73,10 @@ class Neighbours(MultiLabelEstimator):
     array([[0.57, 1.  , 0.  ]])
     """
 
+    behind_ridge = (
+        "All features count alike in a cosine: where a few of many tell, it ranks two to six "
+        "points of P@3 behind tuned ridge."
+    )
     label_kinds = ("positive-only", "complete", "masked")
     model_kinds = (NearestRows,)
     _checks = {

@@ -20,6 +20,7 @@ class Popularity(MultiLabelEstimator):
     """Rank labels by how often they are said.
 
     It reads a said no as silence, though `complete` leaves it out.
+    It looks at no feature, and so ranks far behind ridge wherever features tell anything.
 
     Parameters
     ----------
@@ -35,6 +36,9 @@ class Popularity(MultiLabelEstimator):
     array([[1.  , 0.33]])
     """
 
+    behind_ridge = (
+        "It looks at no feature, and so ranks far behind ridge wherever features tell anything."
+    )
     label_kinds = ("complete", "masked", "positive-only")
     _checks = {name: shared_checks()[name] for name in ("threshold", "k")}
 

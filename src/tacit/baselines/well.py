@@ -58,6 +58,8 @@ class WELL(MultiLabelEstimator):
     """WELL-like completion of the rows it is fitted on, for positive-only labels of small data.
 
     It reads a said no as silence, though `complete` leaves it out.
+    It is for small data: its time grows with the square of the rows, and soon is more than twenty
+    times that of ridge.
 
     Parameters
     ----------
@@ -107,6 +109,10 @@ class WELL(MultiLabelEstimator):
     array([0, 0, 0, 1, 1, 1])
     """
 
+    behind_ridge = (
+        "It is for small data: its time grows with the square of the rows, and soon is more than "
+        "twenty times that of ridge."
+    )
     label_kinds = ("positive-only",)
     _checks = {
         "n_neighbors": an_int(at_least=1),

@@ -64,6 +64,9 @@ _SAMPLE = 1024  # rows for the median distance
 class SEM(Online, MultiLabelEstimator):
     """Softmax semantic embedding, and its kernel head.
 
+    With its defaults it ranks up to three points of P@3 behind tuned ridge on sparse features: the
+    best rate and number of passes differ from set to set.
+
     Parameters
     ----------
     rank : int, default=100
@@ -136,6 +139,10 @@ class SEM(Online, MultiLabelEstimator):
            [0, 0, 1, 1]], dtype=int8)
     """
 
+    behind_ridge = (
+        "With its defaults it ranks up to three points of P@3 behind tuned ridge on sparse "
+        "features: the best rate and number of passes differ from set to set."
+    )
     label_kinds = ("complete", "masked")
     model_kinds = (Softmax, KernelHead)
     deals_rows = "batches"
