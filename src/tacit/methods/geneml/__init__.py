@@ -53,6 +53,10 @@ _THIN = 2  # sweeps of the sampler between draws that are kept
 class GenEML(Online, MultiLabelEstimator):
     """Low-rank logistic model in which silence may mean that nobody asked.
 
+    Where four in five labels are hidden, exposure explains part of what the features would: on
+    dense features it ranks up to three points of P@3 behind tuned ridge, and less than one with
+    `embedding="tied"`.
+
     Parameters
     ----------
     rank : int, default=200
@@ -118,6 +122,11 @@ class GenEML(Online, MultiLabelEstimator):
     [[0], [1], [2]]
     """
 
+    behind_ridge = (
+        "Where four in five labels are hidden, exposure explains part of what the features would: "
+        "on dense features it ranks up to three points of P@3 behind tuned ridge, and less than "
+        'one with `embedding="tied"`.'
+    )
     label_kinds = ("positive-only", "complete", "masked")
     model_kinds = (ExposedLowRank, Sampled)
     _checks = {
