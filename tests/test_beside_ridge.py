@@ -64,7 +64,11 @@ def test_defaults_are_near_tuned_ridge_on_embedded_data(name, hidden):
 @pytest.mark.parametrize("hidden", [0, 0.5, 0.8])
 @pytest.mark.parametrize(("name", "data"), [case(*each) for each in product(HELD, REAL)])
 def test_defaults_are_near_tuned_ridge_on_real_data(name, data, hidden):
-    check_beside_tuned_ridge(with_defaults(name), small(data), hidden)
+    try:
+        check_beside_tuned_ridge(with_defaults(name), small(data), hidden)
+    except ValueError as refusal:  # of very many features: it says what to take instead
+        if "would lay out" not in str(refusal) or "; use " not in str(refusal):
+            raise
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(HELD)))

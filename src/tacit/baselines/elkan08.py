@@ -198,10 +198,11 @@ class Elkan08(MultiLabelEstimator):
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.choice([-1.0, 1.0], (2000, 4))
-    >>> Y = (X > 0) & (rng.random(X.shape) < 0.3)
+    >>> X = rng.choice([-1.0, 1.0], (2000, 10))
+    >>> truth = X[:, :4] > 0
+    >>> Y = truth & (rng.random(truth.shape) < 0.3)
     >>> model = Elkan08(reg=0.1, random_state=0).fit(X, Y)
-    >>> bool(abs(model.c_ - 0.3).max() < 0.05), bool((model.predict(X) == (X > 0)).all())
+    >>> bool(abs(model.c_ - 0.3).max() < 0.05), bool((model.predict(X) == truth).all())
     (True, True)
     """
 

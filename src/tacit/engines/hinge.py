@@ -11,9 +11,9 @@ order, and those whose α_i will stay 0, most likely, are left out until the oth
 label is finished once J is within `tol` J of minus (2), and so of its minimum.
 
 **Cost**: O(nnz(X)) an epoch and label, and some ten to a hundred epochs; more for a small λ, where
-Newton's method goes on. Newton's method takes
-fewer products, but each with the vectors of all features; this one pays where rows are sparse. It
-needs all of them at hand, and goes from row to row, so it is for rows in memory and the CPU.
+Newton's method goes on from here. That takes fewer products, but each with the vectors of all
+features; this one pays where rows are sparse. It needs all of them at hand, and goes from row to
+row, so it is for rows in memory and the CPU.
 
 Reference: C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan. A dual coordinate
 descent method for large-scale linear SVM. ICML 2008.
