@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tacit import Labels
-from tacit.datasets import read_table, tags_of, write_table
+from tacit.datasets import ReadingWarning, read_table, tags_of, write_table
+from tacit.datasets.tables.tags import found, in_words
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".parquet"]
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
@@ -25,7 +26,11 @@ ROW = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @settings(max_examples=30, deadline=None)
-@given(rows=st.lists(ROW, min_size=1, max_size=6).filter(lambda rows: any(r["tags"] for r in rows)))
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=6, unique_by=lambda row: row["id"]).filter(
+        lambda rows: any(row["tags"] for row in rows)
+    )
+)
 def test_a_table_reads_back_what_was_written(rows, suffix, tmp_path_factory):
     path = tmp_path_factory.mktemp("x") / f"table{suffix}"
     write_table(path, rows)
@@ -85,7 +90,9 @@ def test_columns_are_read_as_pandas_reads_them(suffix, tmp_path):
         (["a b", "c"], [["a b"], ["c"]]),
     ],
 )
-def test_the_separator_is_the_first_of_bar_semicolon_comma_that_occurs(cells, expected, tmp_path):
+def test_of_separators_that_are_as_frequent_the_first_of_bar_semicolon_comma_is_meant(
+    cells, expected, tmp_path
+):
     path = tmp_path / "table.csv"
     write_table(path, [{"tags": cell, "other": "x"} for cell in cells])
     assert Labels.from_sets(expected) == read_table(path).Y
@@ -123,8 +130,8 @@ def test_a_cell_longer_than_the_csv_module_allows_is_read_and_its_limit_left(tmp
         ("t.jsonl", "[1]\n", r"t.jsonl, line 1: expected a JSON object; got '\[1\]"),
         (
             "t.jsonl",
-            '{"tags": []}\n{"tag": []}\n',
-            "t.jsonl, line 2 has no column 'tags'; it has tag",
+            '{"tag": []}\n',
+            "t.jsonl has no column 'tags'; it has tag; did you mean 'tag'",
         ),
         ("t.jsonl", '{"tags": [["a"]]}\n', "t.jsonl, line 1, column 'tags': expected tags; got"),
         ("t.parquet", "PAR1", "t.parquet is not a whole Parquet file"),
@@ -144,13 +151,6 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
     path.write_text("a,b\n1,2\n3,x\n")
     with pytest.raises(ValueError, match=r"^t.csv, line 3, column 'b': expected a number; got 'x'"):
         read_table(path, labels=None, features=["a", "b"])
-
-
-def test_bytes_that_are_not_utf_8_are_one_sentence(tmp_path):
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(json.dumps({"tags": "a"}).encode() + b'\n{"tags": "\xff"}\n')
-    with pytest.raises(ValueError, match=r"^t.jsonl, after line .: expected UTF-8; got the bytes"):
-        read_table(path)
 
 
 def test_a_gzip_file_cut_short_is_one_sentence(tmp_path):
@@ -181,3 +181,160 @@ def test_parquet_without_pyarrow_names_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"")
     with pytest.raises(ImportError, match=r"tacit\[parquet\]"):
         read_table(tmp_path / "t.parquet")
+
+
+FRAME = {
+    "title": ["one", "two", "three", None],
+    "tags": [["a", "b"], [], None, ["b", "b", " c "]],
+    "size": [1.0, None, 2.5, 4.0],
+}
+SAID = [["a", "b"], [], [], ["b", "c"]]
+
+
+class Stream:
+    """What only gives an Arrow stream, as DuckDB and Hugging Face's datasets do."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_a_data_frame_is_read_as_a_file_is(library):
+    if library == "pandas":
+        frame = pd.DataFrame(FRAME)
+    elif library == "polars":
+        frame = pytest.importorskip("polars").DataFrame(FRAME)
+    else:
+        frame = Stream(pytest.importorskip("pyarrow").table(FRAME))
+    table = read_table(frame, text="title", features=["size"])
+    assert table.text == ["one", "two", "three", ""]
+    assert Labels.from_sets(SAID) == table.Y
+    assert_array_equal(table.X[:, 0], [1, np.nan, 2.5, 4])
+
+
+def test_what_is_no_table_is_told_what_one_is():
+    with pytest.raises(ValueError, match=r"a table is a path, a data frame .*; got int$"):
+        read_table(3)
+    lazy = pytest.importorskip("polars").LazyFrame(FRAME)
+    with pytest.raises(ValueError, match=r"collect\(\) it first"):
+        read_table(lazy)
+
+
+WIDE = "title,gtk,cli,GTK\none,1,0,\ntwo,0,,0\nthree,,yes,No\n"
+
+
+@pytest.mark.parametrize(
+    ("noes", "expected"),
+    [
+        ("none", Labels.positive_only([[0, 1], [0, 0], [1, 0]], classes=["cli", "gtk"])),
+        (
+            "zeros",
+            Labels.masked(
+                [[0, 0, 1], [0, 0, 0], [0, 1, 0]],
+                [[0, 1, 1], [1, 0, 1], [1, 1, 0]],
+                classes=["GTK", "cli", "gtk"],
+            ),
+        ),
+        (
+            "all",
+            Labels.complete([[0, 0, 1], [0, 0, 0], [0, 1, 0]], classes=["GTK", "cli", "gtk"]),
+        ),
+    ],
+)
+def test_what_a_zero_and_a_blank_mean_is_the_users_choice(noes, expected, tmp_path):
+    (tmp_path / "t.csv").write_text(WIDE)
+    read = read_table(tmp_path / "t.csv", labels=["gtk", "cli", "GTK"], noes=noes).Y
+    assert expected == read
+
+
+def test_without_a_blank_zeros_that_are_noes_leave_nothing_unsaid(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,0\n0,1\n0,0\n")
+    read = read_table(tmp_path / "t.csv", labels=["*"], noes="zeros").Y
+    assert read == Labels.complete([[1, 0], [0, 1], [0, 0]], classes=["a", "b"])
+
+
+def test_lines_with_one_id_are_one_row_unless_their_text_differs(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,title,tags\n1,one,a\n2,two,b\n1,one,c\n2,other,d\n1,one,a\n")
+    table = read_table(path, text="title", id="id")
+    assert (table.ids, table.text) == (["1", "2", "2"], ["one", "two", "other"])
+    assert Labels.from_sets([["a", "c"], ["b"], ["d"]]) == table.Y
+    assert "1 of 3 rows have an id that was there" in table.reading.notes[0]
+    assert ("rows", "3, on 5 lines: those with the same id are one row") in table.reading.facts()
+
+
+def test_small_letters_make_one_of_twins_and_of_accents_written_otherwise(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_table(path, [{"tags": ["Deep  Learning", "deep learning", "café", "cafe\u0301"]}])
+    assert read_table(path).Y.n_labels == 4
+    assert read_table(path, case="lower").Y.classes.tolist() == ["café", "deep learning"]
+
+
+def test_a_doubt_is_a_warning_that_names_the_parameter(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, [{"tags": tag} for tag in ["Gtk", "gtk", "CLI", "cli", "X", "x"] * 5])
+    with pytest.warns(
+        ReadingWarning, match=r"t.csv: 3 labels .* as CLI and cli; give case='lower'"
+    ):
+        assert read_table(path).Y.n_labels == 6
+    assert read_table(path, case="keep").Y.n_labels == 6  # and no doubt: warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("cells", "writing"),
+    [
+        (["machine learning", "deep learning", "machine translation"] * 20, "whole"),
+        ([f"{a} {b}" for a in ("red", "white") for b in ("wine", "cheese", "bread")] * 9, "whole"),
+        (["food/bread", "food/cheese", "tool/saw"] * 20, "whole"),
+        ([f"the cat {i} sat on a mat and slept" for i in range(60)] + ["a cat"] * 9, "whole"),
+        (["use/edit use/view", "use/view", "use/mail use/view", "use/edit"] * 20, "whole"),
+        (["a,b", *["b c d", "c d", "a d", "d", "b d c a", "a c", "b a d", "b c"] * 9], "space"),
+        (["a|b, c", "d, e|f"], "|"),
+        (["a, b"] * 99 + ["a, b; c"], ","),
+        (["['a', 'b']"] * 19 + [""], "list"),
+        (["[a] b", "[c]"], "whole"),
+    ],
+)
+def test_how_tags_are_written_is_found_by_what_comes_again(cells, writing):
+    assert in_words(found(cells)) == writing
+
+
+def test_numbers_have_a_decimal_comma_where_the_comma_is_no_delimiter(tmp_path):
+    (tmp_path / "t.csv").write_text("a;tags\n1,5;x\n-,25;y\n")
+    assert_array_equal(read_table(tmp_path / "t.csv", features=["a"]).X, [[1.5], [-0.25]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimiter": "ab"}, "the delimiter is one character"),
+        ({"encoding": "utf-99"}, "there is no encoding 'utf-99'"),
+        ({"encoding": "ascii"}, r"t.csv is not in ascii: it has the bytes b'\\xc3'"),
+        ({"format": "doc"}, "the format is one of csv, tsv"),
+        ({"separator": ""}, "the separator is empty"),
+        ({"case": "upper"}, "case must be 'keep' or 'lower'; got 'upper'"),
+        ({"noes": "no"}, "noes must be 'none' or 'zeros' or 'all'; got 'no'"),
+        ({"labels": ["x*"]}, r"t.csv has no column 'x\*'"),
+        ({"text": "twice"}, "t.csv has more than one column 'twice'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_sentence(options, message, tmp_path):
+    (tmp_path / "t.csv").write_text("é,tags,twice,twice\n1,x,a,b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{message}"):
+        read_table(tmp_path / "t.csv", **options)
+
+
+def test_excel_without_openpyxl_names_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    with pytest.raises(ImportError, match=r"tacit\[excel\]"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.xlsx"])
+def test_formats_that_are_only_read_are_refused_for_writing(name, tmp_path):
+    with pytest.raises(ValueError, match=r"is only read; write \.csv or \.jsonl"):
+        write_table(tmp_path / name, [{"a": 1}])

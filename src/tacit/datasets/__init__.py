@@ -6,11 +6,14 @@ from tacit.datasets.denied import tags_of
 from tacit.datasets.npz import read_npz, write_npz
 from tacit.datasets.store import download, downloadable, load, names
 from tacit.datasets.svmlight import read_svmlight, write_svmlight
-from tacit.datasets.tables import Table, read_table, write_table
+from tacit.datasets.tables import Doubt, Reading, ReadingWarning, Table, read_table, write_table
 from tacit.datasets.xmlrepo import read_xmlrepo, write_xmlrepo
 
 __all__ = [
     "Dataset",
+    "Doubt",
+    "Reading",
+    "ReadingWarning",
     "Table",
     "download",
     "downloadable",
