@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint docs clean
 
 demo: .venv/installed
-	$(BIN)/tacit demo
+	$(BIN)/tacit demo --force
 
 test: .venv/installed-dev lint
 	$(BIN)/python -m pytest

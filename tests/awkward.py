@@ -176,8 +176,11 @@ def tables():
         "empty columns behind.csv": Awkward(plain.replace(b"\n", b",,\n")),
         "zipped.csv": Awkward(gzip.compress(plain)),
         # A column each, several columns, a line each
-        "wide.csv": Awkward(
-            _csv(_wide(1, 0)), {"labels": ["*"]}, note="the pattern matches 'name' too"
+        "wide.csv": Awkward(_csv(_wide(1, 0)), {"labels": ["*"]}),
+        "wide and more.csv": Awkward(
+            _csv([{"colour": "red", **row} for row in _wide(1, 0)]),
+            {"labels": ["[cegmn]*", "s*"]},
+            note="matches 'colour', 'name' too",
         ),
         "wide in words.csv": Awkward(_csv(_wide("Yes", "No", "")), {"labels": TAGS}),
         "wide crosses.csv": Awkward(_csv(_wide("x", "")), {"labels": TAGS}),

@@ -209,7 +209,7 @@ def test_matrices_on_disk_and_data_sets_by_name_are_read(here, monkeypatch, data
     else:
         monkeypatch.setenv("TACIT_DATA", "sets")
         write_npz("sets/named", X, Y)
-    run("fit", data, "--model", "m.tacit", "--quiet")
+    run("fit", data, "--output", "m.tacit", "--quiet")
     figures = run_json("evaluate", "m.tacit", data)
     assert figures["rows"] == 40
     best = tacit.load("m.tacit").top_k(X, 1).indices[:, 0]
@@ -232,7 +232,7 @@ def test_of_a_data_set_fit_takes_the_training_rows_and_evaluate_the_test_rows(he
     X, Y = dataset(0)
     X_test, Y_test = dataset(1)
     write_npz("split", X, Y, X_test=X_test[:7], Y_test=Y_test[:7])
-    assert run_json("fit", "split", "--model", "m.tacit")["rows"] == 40
+    assert run_json("fit", "split", "--output", "m.tacit")["rows"] == 40
     figures = run_json("evaluate", "m.tacit", "split")
     assert figures["rows"] == 7
     # PSP@1 by hand: what the first label of each row weighs, of what the rarest true one would.
@@ -336,9 +336,9 @@ def test_labels_new_to_the_model_are_counted_in_one_line_and_ignored(fitted):
 def test_a_fit_resumed_from_its_checkpoint_gives_the_same_model(here):
     write_table("train.csv", corpus(60, 0)[0])
     fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--method", "leml")
-    run(*fit, "--model", "straight.tacit", "--max-iter", 4)
-    run(*fit, "--model", "early.tacit", "--max-iter", 1, "--checkpoint", "state")
-    run(*fit, "--model", "resumed.tacit", "--max-iter", 4, "--checkpoint", "state")
+    run(*fit, "--output", "straight.tacit", "--max-iter", 4)
+    run(*fit, "--output", "early.tacit", "--max-iter", 1, "--checkpoint", "state")
+    run(*fit, "--output", "resumed.tacit", "--max-iter", 4, "--checkpoint", "state")
     assert (here / "state").exists()
     straight, resumed = (tacit.load(f"{name}.tacit")[-1] for name in ("straight", "resumed"))
     np.testing.assert_array_equal(straight.model_.W, resumed.model_.W)
@@ -347,7 +347,7 @@ def test_a_fit_resumed_from_its_checkpoint_gives_the_same_model(here):
 
 def test_without_json_a_person_is_told_what_was_done_and_what_comes_next(here):
     write_table("train.csv", corpus(60, 0)[0])
-    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds")
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--force")
     assert "unsaid tags are read as no" in run(*fit, "--method", "ridge").stdout
     summary = run(*fit).stdout
     assert "unsaid tags are read as no" not in summary
@@ -362,7 +362,7 @@ def test_without_json_a_person_is_told_what_was_done_and_what_comes_next(here):
 
 def test_fit_tells_what_tacit_chose_and_the_model_file_keeps_it(here):
     write_table("train.csv", corpus(60, 0)[0])
-    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds")
+    fit = ("fit", "train.csv", "--text", "about", "--labels", "kinds", "--force")
     facts = run_json(*fit)
     assert (facts["method"], facts["labels_kind"]) == ("Tacit", "positive-only")
     assert facts["report"] == tacit.load("train.tacit")[-1].report_.as_dict()

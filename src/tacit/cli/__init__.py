@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import complete, datasets, evaluate, fit, predict
-from tacit.cli.options import AsJson
-from tacit.cli.output import note
+from tacit.cli import complete, datasets, evaluate, fit, look, predict
+from tacit.cli.options import AsJson, Force
+from tacit.cli.output import check_new, note
 
 __all__ = ["app", "main"]
 
@@ -73,6 +73,7 @@ def options(
 def run_demo(
     output: Annotated[Path, typer.Option(help="The page to write.")] = Path("tacit-demo.html"),
     seed: Annotated[int, typer.Option(help="What the split and hidden tags are drawn from.")] = 0,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find hidden and forgotten tags of Debian packages, and write a page about it.
@@ -81,10 +82,18 @@ def run_demo(
     """
     from tacit.cli.demo import demo
 
+    check_new(output, force)
     demo(output=output, seed=seed, as_json=as_json)
 
 
-for _command in (fit.fit, predict.predict, complete.complete, evaluate.evaluate, datasets.datasets):
+for _command in (
+    look.look,
+    fit.fit,
+    predict.predict,
+    complete.complete,
+    evaluate.evaluate,
+    datasets.datasets,
+):
     app.command()(_command)
 
 

@@ -6,31 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import (
-    AsJson,
-    FeatureColumns,
-    IdColumn,
-    LabelColumn,
-    ModelFile,
-    OutputFile,
-    Separator,
-    TextColumns,
-)
-from tacit.cli.output import cell, note, print_json, stage
+from tacit.cli.options import AsJson, Force, ModelFile, OutputFile, TagOptions, reads_a_table
+from tacit.cli.output import cell, check_new, note, print_json, stage
 
 __all__ = ["complete"]
 
 _SHOWN = 20  # completions printed, unless --top says otherwise
 
 
+@reads_a_table
 def complete(
     model: ModelFile,
     data: Annotated[str, typer.Argument(help="Rows with labels: a table, matrices, a data set.")],
-    text: TextColumns = None,
-    features: FeatureColumns = None,
-    labels: LabelColumn = None,
-    separator: Separator = None,
-    id: IdColumn = None,
+    table: TagOptions,
     k: Annotated[int, typer.Option(min=1, help="Most labels for one row.")] = 10,
     top: Annotated[
         int | None,
@@ -44,6 +32,7 @@ def complete(
         float, typer.Option(min=0, max=1, help="Keep those at least so probable.")
     ] = 0.001,  # what is less would be told as 0.000
     output: OutputFile = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the labels that nobody said and that are most likely true.
@@ -53,10 +42,10 @@ def complete(
     from tacit.cli.inputs import Fitted, in_labels_of, read_rows
     from tacit.datasets import write_table
 
+    check_new(output, force)
     with stage(f"reading {model} and {data}"):
-        fitted = Fitted.open(model)
-        columns = fitted.columns.given(text, features, labels, separator)
-        rows = read_rows(data, columns, part="train", id=id, model=fitted)
+        fitted = Fitted.open(model, data)
+        rows = read_rows(data, fitted.columns.given(table), part="train", model=fitted)
         X = fitted.features(rows)
     said = in_labels_of(fitted, rows).said()
     with stage(f"completing {len(rows):,} rows"):

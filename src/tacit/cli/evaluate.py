@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, FeatureColumns, LabelColumn, ModelFile, Separator, TextColumns
+from tacit.cli.options import AsJson, ModelFile, TagOptions, reads_a_table
 from tacit.cli.output import note, print_json, stage
 
 if TYPE_CHECKING:
@@ -17,15 +17,13 @@ __all__ = ["evaluate"]
 _PLACES = (1, 3, 5)
 
 
+@reads_a_table
 def evaluate(
     model: ModelFile,
     data: Annotated[
         str, typer.Argument(help="Rows with labels; of a data set, the test rows are taken.")
     ],
-    text: TextColumns = None,
-    features: FeatureColumns = None,
-    labels: LabelColumn = None,
-    separator: Separator = None,
+    table: TagOptions,
     as_json: AsJson = False,
 ) -> None:
     """Measure how well a model finds the labels of rows it has not seen.
@@ -35,9 +33,8 @@ def evaluate(
     from tacit.cli.inputs import Fitted, read_rows
 
     with stage(f"reading {model} and {data}"):
-        fitted = Fitted.open(model)
-        columns = fitted.columns.given(text, features, labels, separator)
-        rows = read_rows(data, columns, part="test", model=fitted)
+        fitted = Fitted.open(model, data)
+        rows = read_rows(data, fitted.columns.given(table), part="test", model=fitted)
     figures = _figures(fitted, rows)
     if rows.seen:
         note(f"{data} has no test rows: these figures are of all its rows, seen in a fit or not")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson
-from tacit.cli.output import cell, print_json, stage
+from tacit.cli.options import AsJson, Force, TagOptions, reads_a_table
+from tacit.cli.output import check_new, facts_table, note, print_json, stage
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -22,21 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
+@reads_a_table
 def fit(
     data: Annotated[str, typer.Argument(help="A table, a file of matrices, or a data set's name.")],
-    text: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column of text; may be repeated.")
-    ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column of numbers; may be repeated.")
-    ] = None,
-    labels: Annotated[str, typer.Option(metavar="COLUMN", help="Column of tags.")] = "tags",
-    separator: Annotated[
-        str | None, typer.Option(help="What stands between tags; by default | or ; or a comma.")
-    ] = None,
-    model: Annotated[
+    table: TagOptions,
+    output: Annotated[
         Path | None, typer.Option(help="Model file to write.", show_default="DATA.tacit, here")
     ] = None,
+    model: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    force: Force = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Go on where the table looks misread.")
+    ] = False,
     method: Annotated[
         str, typer.Option(help="tacit, which chooses for itself, or such as leml or ridge.")
     ] = "tacit",
@@ -69,26 +68,36 @@ def fit(
     Example: tacit fit packages.csv --text description --labels tags
     """
     from tacit import saved
-    from tacit.cli.inputs import TableColumns, read_rows
+    from tacit.cli.columns import TableColumns
+    from tacit.cli.inputs import read_rows, refuse_model
+    from tacit.cli.understood import refuse_doubts, tell
 
-    target = _target(data, model)
+    refuse_model(data)
+    target = _target(data, output, model)
+    check_new(target, force)
     given = {"rank": rank, "reg": reg, "max_iter": max_iter, "device": device}
-    given["budget"] = _number_or_text(budget)
+    given["budget"] = _time(budget)
     estimator = _estimator(method, given, seed, verbose)
     if checkpoint is not None and "max_iter" not in estimator.get_params():
         raise ValueError(
             f"--checkpoint is not for --method {method}, which makes no passes; leave it out"
         )
-    columns = TableColumns().given(text, features, labels, separator)
+    columns = TableColumns().given(table)
     with stage(f"reading {data}", verbose):
         rows = read_rows(data, columns, part="train")
     _check_folds(estimator, rows)
+    if verbose and rows.reading is not None:
+        tell(rows.reading)
+    if not yes:
+        refuse_doubts(rows.reading)
     Y = rows.said()
     unsaid_is_no = Y.kind == "positive-only" and Y.kind not in estimator.label_kinds
     Y = Y.as_complete() if unsaid_is_no else Y
     vectoriser, seconds = _learn(estimator, rows, Y, checkpoint, verbose)
     with stage(f"writing {target}", verbose):
-        saved.save(_whole(vectoriser, estimator), target, extra=columns.as_extra())
+        saved.save(
+            _whole(vectoriser, estimator), target, extra=columns.as_read(rows.reading).as_extra()
+        )
 
     report = getattr(estimator, "report_", None)  # Tacit's: what it chose, and why
     facts = {
@@ -101,19 +110,22 @@ def fit(
         "seconds": round(seconds, 3),
         "iterations": len(estimator.history_),
         "objective": float(estimator.history_[-1]) if estimator.history_ else None,
+        "reading": None if rows.reading is None else rows.reading.as_dict(),
         "report": None if report is None else report.as_dict(),
     }
     if as_json:
         print_json(facts)
     elif verbose:
         _print_summary(facts, data, unsaid_is_no, report)
+    else:
+        print(target)
 
 
-def _target(data: str, model: Path | None) -> Path:
-    target = Path(Path(data).resolve().name.split(".")[0] + ".tacit") if model is None else model
-    if target.is_dir():
-        raise ValueError(f"--model {target} is a folder; give the name of a file in it")
-    return target
+def _target(data: str, output: Path | None, model: Path | None) -> Path:
+    if model is not None:
+        note("--model of tacit fit is called --output now, as in every command")
+    chosen = output or model
+    return Path(Path(data).resolve().name.split(".")[0] + ".tacit") if chosen is None else chosen
 
 
 def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> MultiLabelEstimator:
@@ -122,7 +134,10 @@ def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> 
 
     classes = {name.lower(): method for name, method in METHODS.items()}
     if method.lower() not in classes:
-        raise ValueError(f"--method must be one of {', '.join(sorted(classes))}; got {method!r}")
+        close = difflib.get_close_matches(method.lower(), classes, n=1)
+        more = f"; did you mean {close[0]}?" if close else ""
+        known = ", ".join(sorted(classes))
+        raise ValueError(f"--method must be one of {known}; got {method!r}{more}")
     estimator: MultiLabelEstimator = classes[method.lower()]()
     has = estimator.get_params()
     for name, value in given.items():
@@ -134,16 +149,30 @@ def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> 
             )
     wanted = {**given, "random_state": seed, "verbose": verbose}
     estimator.set_params(**{k: v for k, v in wanted.items() if k in has and v is not None})
-    check_params(estimator)  # `fit` would, but only after a long file has been read
+    try:
+        check_params(estimator)  # `fit` would, but only after a long file has been read
+    except ValueError as error:
+        raise ValueError(_of_options(str(error), given)) from None
     return estimator
 
 
-def _number_or_text(budget: str | None) -> float | str | None:
-    """60 as seconds, "5min" as it is: whether it is a time at all is for the method to say."""
+def _of_options(sentence: str, given: dict[str, Any]) -> str:
+    """The sentence about a parameter as one about the option that set it."""
+    name, _, rest = sentence.partition(": ")[2].partition(" ")
+    return f"--{name.replace('_', '-')} {rest}" if name in given else sentence
+
+
+def _time(budget: str | None) -> float | str | None:
+    """60 as seconds, "5min" as it is."""
+    from tacit.methods.tacit.plan import seconds_of
+
     try:
-        return None if budget is None else float(budget)
+        given: float | str | None = None if budget is None else float(budget)
     except ValueError:
-        return budget
+        given = budget
+    if given is not None and seconds_of(given) is None:
+        raise ValueError(f"--budget must be a time such as 60s, 5min or 1h; got {budget!r}")
+    return given
 
 
 def _check_folds(estimator: MultiLabelEstimator, rows: InputRows) -> None:
@@ -164,13 +193,17 @@ def _learn(
     verbose: bool,
 ) -> tuple[TfidfVectorizer | None, float]:
     """Fit the estimator, and the vectoriser before it where the rows are text."""
+    from tacit import Tacit
     from tacit.cli.inputs import vectorised
+    from tacit.cli.understood import in_words
 
     start = time.perf_counter()
     vectoriser, X = None, rows.X
     if isinstance(X, list):
         with stage("counting words", verbose):
             vectoriser, X = vectorised(X, rows.name)
+    if verbose and isinstance(estimator, Tacit):
+        note(f"the fit will take {in_words(estimator.plan(X, Y))}")
     estimator.fit(X, Y, checkpoint=checkpoint)
     if "verbose" in estimator.get_params():
         estimator.set_params(verbose=False)  # a wish of this run, not of the model
@@ -189,22 +222,18 @@ def _print_summary(
     facts: dict[str, Any], data: str, unsaid_is_no: bool, report: Report | None
 ) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    for name in ("method", "rows", "features", "labels"):
-        value = facts[name]
-        grid.add_row(name, f"{value:,}" if isinstance(value, int) else value)
+    sizes = ("method", "rows", "features", "labels")
+    told = [(n, f"{facts[n]:,}" if isinstance(facts[n], int) else facts[n]) for n in sizes]
     if unsaid_is_no:
-        grid.add_row("", "unsaid tags are read as no")
-    for i, line in enumerate(str(report).splitlines() if report else ()):
-        grid.add_row("" if i else "chosen", cell(line))
-    grid.add_row("seconds", f"{facts['seconds']:.1f}")
+        told.append(("", "unsaid tags are read as no"))
+    lines = str(report).splitlines() if report else []
+    told += [("" if i else "chosen", line) for i, line in enumerate(lines)]
+    told.append(("seconds", f"{facts['seconds']:.1f}"))
     if facts["objective"] is not None:
         passes = "1 pass" if facts["iterations"] == 1 else f"{facts['iterations']} passes"
-        grid.add_row("objective", f"{facts['objective']:.6g} after {passes}")
-    grid.add_row("model", cell(facts["model"]))
-    grid.add_row("next", cell(f"tacit complete {facts['model']} {data}"))
-    grid.add_row("", cell(f"tacit predict {facts['model']} NEW_ROWS"))
-    Console().print(grid)
+        told.append(("objective", f"{facts['objective']:.6g} after {passes}"))
+    told.append(("model", facts["model"]))
+    told.append(("next", shlex.join(["tacit", "complete", facts["model"], data])))
+    told.append(("", f"{shlex.join(['tacit', 'predict', facts['model']])} NEW_ROWS"))
+    Console().print(facts_table(told))

@@ -1,15 +1,16 @@
 """What a command reads: rows in whatever form the user has them, and a model file.
 
-Rows come from a table (CSV, TSV, JSON lines, Parquet), a file or folder of matrices (XMLRepo text,
+Rows come from a table (CSV, JSON, Parquet, Excel), a file or folder of matrices (XMLRepo text,
 svmlight, ARFF, npz), or a data set by name. A model file remembers the columns it was made from.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse as sp
@@ -17,23 +18,28 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
 from tacit import datasets, saved
+from tacit.cli.columns import TableColumns
 from tacit.cli.output import note
-from tacit.datasets import Dataset
+from tacit.datasets import Dataset, Reading
+from tacit.datasets.tables.files import SUFFIXES
 from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels
 
 __all__ = [
     "Fitted",
     "InputRows",
-    "TableColumns",
+    "check_rows",
     "in_labels_of",
     "is_table",
     "read_rows",
+    "refuse_model",
     "vectorised",
 ]
 
 _FEW_ROWS = 1000  # fewer than this, and a word that occurs once may be all that tells a label
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_TABLES = tuple(f".{ending}" for ending in SUFFIXES)
+_MODEL = ".tacit"
+_ALIKE = 0.75  # of the letters of a name: another file was meant
 _READERS: dict[str, Callable[..., Dataset]] = {
     ".arff": datasets.read_arff,
     ".txt": datasets.read_xmlrepo,
@@ -44,54 +50,6 @@ _READERS: dict[str, Callable[..., Dataset]] = {
 
 
 @dataclass(frozen=True)
-class TableColumns:
-    """Which columns of a table hold what."""
-
-    text: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    labels: str = "tags"
-    separator: str | None = None
-
-    def given(
-        self,
-        text: Sequence[str] | None = None,
-        features: Sequence[str] | None = None,
-        labels: str | None = None,
-        separator: str | None = None,
-    ) -> Self:
-        """These columns, save where the user names others."""
-        changed: dict[str, Any] = {
-            "text": tuple(text or ()),
-            "features": tuple(features or ()),
-            "labels": labels,
-            "separator": separator,
-        }
-        return replace(self, **{name: value for name, value in changed.items() if value})
-
-    def as_extra(self) -> dict[str, Any]:
-        """What a model file keeps."""
-        return {"columns": asdict(self)}
-
-    @classmethod
-    def from_extra(cls, extra: dict[str, Any]) -> TableColumns:
-        """What a model file kept; a hostile one cannot smuggle in anything but names."""
-        kept = extra.get("columns", {})
-        try:
-            lists = {name: tuple(kept.get(name, ())) for name in ("text", "features")}
-            columns = cls(
-                **lists, labels=kept.get("labels", "tags"), separator=kept.get("separator")
-            )
-        except (AttributeError, TypeError):
-            columns = None
-        if columns is None or not all(
-            isinstance(name, str)
-            for name in (*columns.text, *columns.features, columns.labels, columns.separator or "")
-        ):
-            raise ValueError(f"the model file keeps columns that are not names: {kept!r}")
-        return columns
-
-
-@dataclass(frozen=True)
 class InputRows:
     """Rows to learn from or to label: text or features, what was said of them, their names."""
 
@@ -99,6 +57,7 @@ class InputRows:
     X: list[str] | np.ndarray | sp.csr_array
     Y: Labels | None
     ids: Sequence[Any]
+    reading: Reading | None = None  # of a table: what was understood of it
     Y_train: Labels | None = None  # of a data set whose test rows these are
     seen: bool = False  # a data set without test rows: a model may have been trained on these
 
@@ -117,7 +76,6 @@ def read_rows(
     *,
     part: Literal["train", "test"],
     labels: bool = True,
-    id: str | None = None,
     model: Fitted | None = None,
 ) -> InputRows:
     """Read a table, a file or folder of matrices, or a data set by name.
@@ -132,32 +90,31 @@ def read_rows(
         Which rows of a data set that has both.
     labels : bool, default=True
         Whether the column of tags of a table is read.
-    id : str, default=None
-        The column of a table that names the rows.
     model : Fitted, default=None
         The model the rows are for: svmlight text does not say how wide its matrices are.
     """
     path = Path(data)
     suffix = _suffix(path)
-    if is_table(data):
-        rows = _read_table(path, columns, labels, id)
+    if is_table(data, columns.format):
+        rows = _read_table(path, columns, labels, model)
     else:
         dataset = _read_dataset(path, suffix, model)
-        if columns.text or columns.features or id:
-            column = (*columns.text, *columns.features, id)[0]
+        if columns.text or columns.features or columns.id:
+            column = (*columns.text, *columns.features, columns.id)[0]
             raise ValueError(
                 f"{data} is not a table, so it has no column {column!r}; "
                 f"give a file that ends in {', '.join(_TABLES)}"
             )
         rows = _rows_of(dataset, part)
+        _check_finite(rows.X, rows.name, ())
     if not len(rows):
         raise ValueError(f"{data} has no rows; give at least one")
     return rows
 
 
-def is_table(data: str) -> bool:
-    """Whether this is named as a table is."""
-    return _suffix(Path(data)) in _TABLES
+def is_table(data: str, format: str | None = None) -> bool:
+    """Whether this is named as a table is, or said to be one."""
+    return format is not None or _suffix(Path(data)) in _TABLES
 
 
 @dataclass(frozen=True)
@@ -169,7 +126,11 @@ class Fitted:
     columns: TableColumns
 
     @classmethod
-    def open(cls, path: Path) -> Fitted:
+    def open(cls, path: Path, data: str) -> Fitted:
+        """The model at `path`, which is to be used on `data`."""
+        if _suffix(Path(data)) == _MODEL and _suffix(path) != _MODEL:
+            raise ValueError(f"the model comes first, then the rows; did you mean {data} {path}?")
+        _check_there(path)
         loaded = saved.load(path)
         columns = TableColumns.from_extra(saved.read_extra(path))
         steps = [step for _, step in loaded.steps] if isinstance(loaded, Pipeline) else [loaded]
@@ -196,6 +157,12 @@ class Fitted:
         if not are_text and self.reads_text:
             raise ValueError(f"{self.path} was trained on text; name its column with --text")
         X: Any = rows.X
+        if self.n_features is not None and X.shape[1] != self.n_features:
+            kept = f" ({', '.join(self.columns.features)})" if self.columns.features else ""
+            raise ValueError(
+                f"{self.path} was trained on rows of {self.n_features:,} numbers{kept}; those of "
+                f"{rows.name} have {X.shape[1]:,}: give as many, in the same order"
+            )
         for step in self.steps[:-1]:
             X = step.transform(X)
         return X
@@ -257,38 +224,44 @@ def _renumbered(Y: Labels, names: list[str]) -> Labels:
     return Labels(Y.kind, yes, observed, np.array(names), noes)
 
 
-def _read_table(path: Path, columns: TableColumns, labels: bool, id: str | None) -> InputRows:
-    _check_there(path)
+def _read_table(path: Path, columns: TableColumns, labels: bool, model: Fitted | None) -> InputRows:
+    check_rows(path)
     if bool(columns.text) == bool(columns.features):
+        more = ", not both" if columns.text else f"; tacit look {path} shows them"
         raise ValueError(
             f"which columns of {path.name} are to be read? Give --text COLUMN or "
-            f"--features COLUMN{', not both' if columns.text else ''}"
+            f"--features COLUMN{more}"
         )
-    table = datasets.read_table(
-        path,
-        labels=columns.labels if labels else None,
-        text=columns.text,
-        features=columns.features,
-        id=id,
-        separator=columns.separator,
-    )
+    remembered = None if model is None else model.columns.id
+    if remembered is not None and columns.id == remembered not in columns.rows_of(path).columns:
+        note(f"{path.name} has no column {remembered!r}, so its rows are numbered")
+        columns = replace(columns, id=None)
+    table = columns.read(path, labels)
     X = table.text if table.X is None else table.X
     assert X is not None
     if isinstance(X, np.ndarray):
-        wrong = np.argwhere(~np.isfinite(X))
-        if len(wrong):
-            row, column = wrong[0]
-            more = f" (and {len(wrong) - 1:,} cells more)" if len(wrong) > 1 else ""
-            raise ValueError(
-                f"{path.name} has no finite number in row {row}, counted from 0, column "
-                f"{columns.features[column]!r}{more}; fill it in or leave the row out"
-            )
-    return InputRows(path.name, X, table.Y, range(len(X)) if table.ids is None else table.ids)
+        _check_finite(X, path.name, columns.features)
+    ids = range(len(X)) if table.ids is None else table.ids
+    return InputRows(path.name, X, table.Y, ids, table.reading)
+
+
+def _check_finite(X: Any, name: str, columns: Sequence[str]) -> None:
+    numbers = X.data if sp.issparse(X) else X
+    if np.isfinite(numbers).all():
+        return
+    rows, places = (np.isfinite(X.toarray() if sp.issparse(X) else X) == 0).nonzero()
+    column = repr(columns[places[0]]) if columns else f"{places[0] + 1:,}"
+    more = f" (and in {len(rows) - 1:,} cells more)" if len(rows) > 1 else ""
+    raise ValueError(
+        f"{name} has no number in row {rows[0] + 1:,}, column {column}{more}; fill it in or leave "
+        "the row out"
+    )
 
 
 def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
     if path.is_dir():
         return datasets.read_npz(path)
+    refuse_model(str(path))
     if suffix in _READERS:
         _check_there(path)
         reader = _READERS[suffix]
@@ -313,9 +286,27 @@ def _rows_of(data: Dataset, part: str) -> InputRows:
     return InputRows(data.name, data.X, data.Y, ids, seen=part == "test")
 
 
+def refuse_model(data: str) -> None:
+    """Refuse a model where rows are to be given."""
+    if _suffix(Path(data)) == _MODEL:
+        raise ValueError(f"{data} is a model; give the rows, such as a table")
+
+
+def check_rows(path: Path) -> None:
+    """Refuse a file of rows that is not there, or is a model."""
+    refuse_model(str(path))
+    _check_there(path)
+
+
 def _check_there(path: Path) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise FileNotFoundError(f"{path} is a folder; give a file in it")
+    there = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, there, n=1, cutoff=_ALIKE)
+    more = f"; did you mean {path.parent / close[0]}?" if close else ""
+    raise FileNotFoundError(f"there is no file {path}{more}")
 
 
 def _suffix(path: Path) -> str:

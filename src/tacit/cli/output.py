@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-__all__ = ["cell", "note", "print_json", "stage"]
+__all__ = ["cell", "check_new", "facts_table", "note", "print_json", "stage"]
 
 
 @contextmanager
@@ -31,6 +33,28 @@ def note(text: str) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def facts_table(facts: Iterable[tuple[str, object]]) -> Table:
+    """Names and what is to be said of them, side by side."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, cell(value))
+    return grid
+
+
+def check_new(path: Path | None, force: bool, option: str = "--output") -> None:
+    """Refuse a file that is there, unless it may be written over; before any work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; give the name of a file in it")
+    if path.exists() and not force:
+        raise ValueError(
+            f"{path} is there already; --force writes over it, {option} names another file"
+        )
 
 
 def cell(text: object) -> Text:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, FeatureColumns, IdColumn, ModelFile, OutputFile, TextColumns
-from tacit.cli.output import cell, note, print_json, stage
+from tacit.cli.options import AsJson, Force, ModelFile, OutputFile, TableOptions, reads_a_table
+from tacit.cli.output import cell, check_new, note, print_json, stage
 
 if TYPE_CHECKING:
     from tacit.cli.inputs import InputRows
@@ -18,14 +18,14 @@ __all__ = ["predict"]
 _SHOWN = 10  # rows printed
 
 
+@reads_a_table
 def predict(
     model: ModelFile,
     data: Annotated[str, typer.Argument(help="New rows: a table, matrices, or a data set.")],
-    text: TextColumns = None,
-    features: FeatureColumns = None,
-    id: IdColumn = None,
+    table: TableOptions,
     k: Annotated[int, typer.Option(min=1, help="Labels for each row.")] = 5,
     output: OutputFile = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the most probable labels of new rows.
@@ -35,10 +35,11 @@ def predict(
     from tacit.cli.inputs import Fitted, read_rows
     from tacit.datasets import write_table
 
+    check_new(output, force)
     with stage(f"reading {model} and {data}"):
-        fitted = Fitted.open(model)
-        columns = fitted.columns.given(text, features)
-        rows = read_rows(data, columns, part="test", labels=False, id=id, model=fitted)
+        fitted = Fitted.open(model, data)
+        columns = fitted.columns.given(table)
+        rows = read_rows(data, columns, part="test", labels=False, model=fitted)
     with stage(f"predicting {len(rows):,} rows"):
         best = fitted.estimator.top_k(fitted.features(rows), k, probability=True)
     names = fitted.names()
@@ -78,14 +79,14 @@ def _print_table(rows: InputRows, found: Iterator[tuple[Any, list[tuple[str, flo
     from rich.table import Table
 
     texts = rows.X if isinstance(rows.X, list) else None
-    table = Table()
+    console, table = Console(), Table()
     table.add_column("row")
     if texts is not None:
-        table.add_column("text", no_wrap=True, max_width=30)
+        table.add_column("text", no_wrap=True, max_width=min(30, 3 * console.width // 8))
     table.add_column("labels, with probability")
     for i, (row, labels) in zip(range(_SHOWN), found):
         shown = cell(", ".join(f"{label} {p:.2f}" for label, p in labels))
         table.add_row(cell(row), *([] if texts is None else [cell(texts[i][:200])]), shown)
-    Console().print(table)
+    console.print(table)
     if len(rows) > _SHOWN:
         note(f"the first {_SHOWN} of {len(rows):,} rows; --output FILE keeps them all")

@@ -11,7 +11,7 @@ from tacit.datasets.tables import structured
 from tacit.datasets.tables.delimited import delimited
 from tacit.datasets.tables.rows import Rows
 
-__all__ = ["FORMATS", "kind_of", "open_table"]
+__all__ = ["FORMATS", "SUFFIXES", "kind_of", "open_table"]
 
 FORMATS = {
     "csv": "CSV",
@@ -22,6 +22,9 @@ FORMATS = {
     "xlsx": "Excel",
 }
 _ALSO = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "xlsm": "xlsx"}
+SUFFIXES = {**{kind: kind for kind in FORMATS}, **_ALSO}
+"""The format that each end of a name stands for."""
+
 _BYTES = {b"PAR1": "parquet", b"PK\x03\x04": "xlsx"}  # with which a file of this format begins
 _OTHERS = {  # and those that are no table of ours
     b"\xd0\xcf\x11\xe0": "an Excel file of the old format; save it as .xlsx or .csv",
@@ -66,10 +69,10 @@ def kind_of(path: Path, format: str | None = None) -> str:
     suffixes = [suffix.lower()[1:] for suffix in path.suffixes]
     if suffixes[-1:] == ["gz"]:
         suffixes.pop()
-        if suffixes and _ALSO.get(suffixes[-1], suffixes[-1]) in ("parquet", "xlsx"):
+        if suffixes and SUFFIXES.get(suffixes[-1]) in ("parquet", "xlsx"):
             raise ValueError(f"{path.name} is compressed in itself already; unpack the .gz")
-    kind = _ALSO.get(suffixes[-1], suffixes[-1]) if suffixes else ""
-    if kind not in FORMATS:
+    kind = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if kind is None:
         ends = ", ".join(f".{name}" for name in FORMATS)
         raise ValueError(
             f"cannot tell the format of {path.name}; its name must end in {ends}, "

@@ -19,25 +19,27 @@ def find_header(first: Sequence[list[str]], wanted: Sequence[str]) -> tuple[int,
     """How many lines stand before the rows, and what the columns are called.
 
     The names are the first line that has all the names wanted. Where columns are wanted by number,
-    counted from 1, they are called so. Otherwise the first line that is as wide as most others
+    counted from 1, they are called so. Otherwise the first line that is at least as wide as most
     names them, if it looks as if it did; else they are called by number.
     """
     lines = [[cell.strip() for cell in line] for line in first]
     for i, names in enumerate(lines):
         if wanted and all(name in names for name in wanted):
             return i + 1, names
-    widths = Counter(map(len, filter(any, lines)))
+    # Sheets and exports fill up short lines with empty cells.
+    ends = [max((j + 1 for j, cell in enumerate(line) if cell), default=0) for line in lines]
+    widths = Counter(end for end in ends if end)
     if not widths:
         return len(lines), []
     width = max(widths, key=lambda w: (widths[w], w))
-    start = next(i for i, names in enumerate(lines) if len(names) == width)
+    start = next(i for i, end in enumerate(ends) if end >= width)
     named = not unnamed(lines[start], lines[start + 1 :])
     if wanted and all(name.isdecimal() for name in wanted):
         # Who counts has no names, unless it is plain that there are some.
         named = named and not _USUAL.isdisjoint(name.lower() for name in lines[start])
     elif named:
         return start + 1, lines[start]
-    return start + named, [str(i + 1) for i in range(width)]
+    return start + named, [str(i + 1) for i in range(len(lines[start]))]
 
 
 def unnamed(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:

@@ -206,7 +206,9 @@ def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, n
     numbers_of = np.array(X, np.float32).reshape(n, len(asked.features))
     keys = texts if asked.text else [row.tobytes() for row in numbers_of if asked.features]
     others = [c for c in asked.labels if c not in labels]
-    left = (f"the pattern matches {_quoted(others)} too, which holds other than yes and no",)
+    left = (
+        f"the pattern matches {_quoted(others)} too: not read, as it says other than yes or no",
+    )
     notes, doubts = doubts_of(sample, Y, facts, keys, None if asked.id is None else ids)
     reading = Reading(
         rows.name,
@@ -221,7 +223,7 @@ def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, n
         },
         writing if writing != _A_COLUMN_EACH and asked.labels else None,
         facts,
-        (*rows.notes, *(left if others else ()), *notes),
+        (*rows.notes, *(left if others and "*" not in asked.patterns else ()), *notes),
         doubts,
     )
     return Table(

@@ -49,7 +49,7 @@ class LabelFacts:
     Attributes
     ----------
     written : str
-        How: "apart by |", "lists", "a column each".
+        How: "apart by |", "as lists", "a column each".
     n : int
         How many there are.
     once : int
@@ -78,7 +78,7 @@ class LabelFacts:
         rows = np.diff(Y.positives.indptr)
         counts = np.bincount(Y.positives.indices, minlength=Y.n_labels)
         first = np.argsort(-counts, kind="stable")[:_FREQUENT]
-        words = {WHOLE: "one in a cell", LIST: "lists", ANGLES: "in < and >"}
+        words = {WHOLE: "one in a cell", LIST: "as lists", ANGLES: "in < and >"}
         return cls(
             words.get(writing, writing if len(writing) > 2 else f"apart by {in_words(writing)}"),
             Y.n_labels,
@@ -158,11 +158,12 @@ class Reading:
     def _told_labels(self, labels: LabelFacts) -> list[tuple[str, str]]:
         mean, most = labels.a_row
         frequent = ", ".join(f"{name} ({n:,})" for name, n in labels.frequent[:_SHOWN])
-        tags = f"{_listed(self.columns['labels'])}, {labels.written}"
+        tags = f"in {_listed(self.columns['labels'])}, {labels.written}"
+        once = f", of which {labels.once:,} are said once" if labels.once > 1 else ""
         more = f"; none in {labels.silent:,} of {self.rows:,} rows" if labels.silent else ""
         told = [
             ("tags", tags),
-            ("labels", f"{labels.n:,}, of which {labels.once:,} are said once"),
+            ("labels", f"{labels.n:,}{once}"),
             ("frequent", frequent),
             ("tags a row", f"{mean:.1f} on average, {most} at most{more}"),
         ]

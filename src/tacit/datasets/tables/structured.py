@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -61,25 +62,18 @@ def parquet(path: Path, wanted: Sequence[str]) -> Rows:
 
 
 def excel(path: Path, wanted: Sequence[str]) -> Rows:
-    """The first sheet that has the columns wanted, else the first of all."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise ImportError(
-            'Excel needs openpyxl: pip install "tacit[excel]", or save the sheet as .csv'
-        ) from None
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as e:  # openpyxl has no error of its own for what is no workbook
-        raise ValueError(f"{path.name} is not a whole Excel file: {e}") from None
-    heads = {sheet.title: _head(sheet, wanted) for sheet in book.worksheets}
+    """The first sheet that has the columns wanted, else the one with most columns."""
+    with _book(path) as book:
+        heads = {sheet.title: _head(sheet, wanted) for sheet in book.worksheets}
     if not heads:
         raise ValueError(f"{path.name} has no sheet of cells")
-    title = next((t for t, (_, c) in heads.items() if set(wanted) <= set(c)), next(iter(heads)))
-    before, columns = heads[title]
+    widest = max(heads, key=lambda t: len(heads[t][1]))
+    title = next((t for t, (_, c) in heads.items() if wanted and set(wanted) <= set(c)), widest)
     notes = (f"it has {len(heads)} sheets; the one called {title!r} is read",)
-    rows = _excel(path.name, book[title], before, columns)
-    return Rows(path.name, columns, rows, f"sheet {title!r}", notes if len(heads) > 1 else ())
+    rows = _excel(path, title, *heads[title])
+    return Rows(
+        path.name, heads[title][1], rows, f"sheet {title!r}", notes if len(heads) > 1 else ()
+    )
 
 
 def pandas(frame: Any) -> Rows:
@@ -162,12 +156,29 @@ def _head(sheet: Any, wanted: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _excel(
-    name: str, sheet: Any, before: int, columns: list[str]
+    path: Path, title: str, before: int, columns: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = islice(enumerate(sheet.iter_rows(values_only=True), 1), before, None)
-    for line, cells in lines:
-        if any(cell is not None for cell in cells):  # sheets go on below their last row
-            yield f"{name}, row {line}", dict(zip(columns, cells))
+    with _book(path) as book:
+        lines = islice(enumerate(book[title].iter_rows(values_only=True), 1), before, None)
+        for line, cells in lines:
+            if any(cell is not None for cell in cells):  # sheets go on below their last row
+                yield f"{path.name}, row {line}", dict(zip(columns, cells))
+
+
+@contextmanager
+def _book(path: Path) -> Iterator[Any]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise ImportError(
+            'Excel needs openpyxl: pip install "tacit[excel]", or save the sheet as .csv'
+        ) from None
+    with open(path, "rb") as file:
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        except Exception as e:  # openpyxl has no error of its own for what is no workbook
+            raise ValueError(f"{path.name} is not a whole Excel file: {e}") from None
+        yield book
 
 
 def _shown(cell: Any) -> str:

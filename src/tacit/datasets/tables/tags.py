@@ -16,11 +16,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["ANGLES", "LIST", "WHOLE", "cut", "found", "in_words", "spelt", "words_of_a_sentence"]
+__all__ = [
+    "ANGLES",
+    "LIST",
+    "POSSIBLE",
+    "WHOLE",
+    "cut",
+    "found",
+    "in_words",
+    "spelt",
+    "words_of_a_sentence",
+]
 
 LIST, ANGLES, WHOLE = "list", "<>", "whole"
 _SPELT = {"space": " ", "newline": "\n", "tab": "\t", "\\n": "\n", "\\t": "\t"}
-_CERTAIN, _POSSIBLE = "|;\n,", " /"
+_CERTAIN, POSSIBLE = "|;\n,", " /"
 _OFTEN = 0.05  # of the cells with the separator that most have; what is rarer stands inside a tag
 _MOST = 0.9  # of the cells; a few may hold "none"
 _REPEATED = 3.0  # times as often as whole cells do, pieces must come again
@@ -59,7 +69,7 @@ def found(cells: Iterable[str]) -> str:
         if said and sum(map(looks, said)) >= _MOST * len(said):
             return writing
     having = {s: sum(s in cell for cell in said) for s in _CERTAIN}
-    possible = {s: repeated for s in _POSSIBLE if (repeated := _repeated(said, s))}
+    possible = {s: repeated for s in POSSIBLE if (repeated := _repeated(said, s))}
     if possible:
         best = max(possible, key=lambda s: possible[s])
         having[best] = sum(best in cell for cell in said)
