@@ -134,7 +134,9 @@ def tables():
         | {f"tag {j}": r["tags"][j] if len(r["tags"]) > j else "" for j in range(4)}
         for r in ROWS
     ]
-    sentences = [{"name": r["name"], "about": _bars(r["tags"]), "tags": r["about"]} for r in ROWS]
+    sentence = lambda about: "The {} and {}: to {} a {} is for the {}".format(*about.split())
+    swapped = lambda row: {"about": _bars(row["tags"]), "tags": sentence(row["about"])}
+    sentences = [{"name": row["name"], **swapped(row)} for row in ROWS]
     return {
         # Separators
         "bars.csv": Awkward(plain),
@@ -214,6 +216,12 @@ def tables():
         "open quote.csv": Awkward(plain + b'p61,"ever,\n', refused="begins in line 62"),
         "other name.csv": Awkward(plain, {"labels": "Tags"}, refused="did you mean 'tags'?"),
         "spelt wrongly.csv": Awkward(plain, {"text": "abuot"}, refused="did you mean 'about'?"),
+        "wide, not said.csv": Awkward(
+            _csv(_wide(1, 0)), refused="10 columns hold only yes and no; if each is a tag, '*'"
+        ),
+        "text for tags.csv": Awkward(
+            _tagged(lambda tags: "".join(tags) * 99), refused="letters in 'tags', such as"
+        ),
         "only numbers.csv": Awkward(
             _csv([{"1": i, "2": 2 * i} for i in range(1, 9)], header=False),
             {"text": "2"},

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["cell", "check_new", "facts_table", "note", "print_json", "stage"]
 
@@ -37,6 +39,8 @@ def print_json(value: dict[str, Any]) -> None:
 
 def facts_table(facts: Iterable[tuple[str, object]]) -> Table:
     """Names and what is to be said of them, side by side."""
+    from rich.table import Table
+
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

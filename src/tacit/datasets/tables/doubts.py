@@ -17,7 +17,7 @@ import numpy as np
 from tacit.datasets.tables.reading import Doubt, LabelFacts
 from tacit.datasets.tables.rows import Rows
 from tacit.datasets.tables.said import says_yes_or_no
-from tacit.datasets.tables.tags import LIST, WHOLE, words_of_a_sentence
+from tacit.datasets.tables.tags import LIST, WHOLE, are_sentences
 from tacit.labels import Labels
 
 __all__ = ["Sample", "doubts_of"]
@@ -28,7 +28,6 @@ _TWINS = 0.05  # of the labels
 _ONCE = 0.6  # of the labels said once, and …
 _MANY = 0.3  # … so many labels for each row
 _ALIKE = 0.8  # most different rows for each line of a table with a tag a line
-_LONG = 5  # words of a tag
 _PLACEHOLDERS = {"nan", "none", "null", "n/a", "na", "-", "?", "unknown"}
 _PAIRS = (("[", "]"), ("{", "}"), ("(", ")"))
 _MOJIBAKE = re.compile("[ÃÂ][\x80-\xbf©«¶¼¤]|â€")
@@ -103,13 +102,11 @@ def _brackets(sample: Sample, facts: LabelFacts) -> Doubt | None:
 
 
 def _sentences(sample: Sample, facts: LabelFacts) -> Doubt | None:
-    words = np.median([len(name.split()) for name in sample.names])
-    commonest = [name for name, _ in facts.frequent]
-    if words < _LONG and not words_of_a_sentence(commonest):
+    if facts.once < _ONCE * facts.n or not are_sentences(sample.names):
         return None
     return Doubt(
         f"the column {sample.labels[0]!r} seems to hold sentences rather than tags, such as "
-        f"{_short(max(commonest, key=len))}",
+        f"{_short(facts.frequent[0][0])}",
         {"labels": "COLUMN"},
     )
 
@@ -166,17 +163,18 @@ def _a_tag_a_line(
 
 
 def _id_column(sample: Sample) -> str:
-    """The column that tells the same rows apart as the text does; else the text itself."""
-    texts = [tuple(str(row.get(c)) for c in sample.text) for row in sample.rows]
+    """The column that tells most rows apart and has one text for each name; else the text."""
+    named: dict[str, int] = {}
     for column in sample.table.columns:
-        names = defaultdict(set)
-        for text, row in zip(texts, sample.rows):
-            names[text].add(str(row.get(column)))
-        different = {name for group in names.values() for name in group}
-        alone = all(len(group) == 1 for group in names.values())
-        if column not in (*sample.text, *sample.labels) and alone and len(different) == len(names):
-            return column
-    return sample.text[0] if sample.text else "COLUMN"
+        texts = defaultdict(set)
+        for row in sample.rows:
+            texts[str(row.get(column))].add(tuple(str(row.get(c)) for c in sample.text))
+        alone = all(len(group) == 1 for group in texts.values())
+        if column not in (*sample.text, *sample.labels) and alone:
+            named[column] = len(texts)
+    named = {column: n for column, n in named.items() if n <= _ALIKE * len(sample.rows)}
+    text = sample.text[0] if sample.text else "COLUMN"
+    return max(named, key=lambda column: named[column], default=text)
 
 
 def _guessed(sample: Sample) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import warnings
@@ -14,19 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from tacit.datasets.tables.asked import A_COLUMN_EACH, LOOK, Asked, settled, written
 from tacit.datasets.tables.doubts import Sample, doubts_of
 from tacit.datasets.tables.files import open_table
-from tacit.datasets.tables.header import no_column
 from tacit.datasets.tables.reading import LabelFacts, Reading, ReadingWarning
 from tacit.datasets.tables.rows import Rows
-from tacit.datasets.tables.said import Case, Noes, Said, in_cells, in_columns, says_yes_or_no
-from tacit.datasets.tables.tags import LIST, found, spelt
+from tacit.datasets.tables.said import Case, Noes, Said, in_cells, in_columns
+from tacit.datasets.tables.tags import spelt
 from tacit.labels import Labels
 
 __all__ = ["Table", "read_table"]
 
-_LOOK = 1000  # rows looked at to find how tags are written
-_A_COLUMN_EACH = "a column each"
+_LONGEST = 1000  # letters of a tag: names are laid out side by side, each as wide as the longest
 
 
 @dataclass(frozen=True)
@@ -113,71 +111,29 @@ def read_table(
         if value not in allowed:
             several = " or ".join(repr(word) for word in allowed if word)
             raise ValueError(f"{name} must be {several}; got {value!r}")
-    asked = _Asked(
+    asked = Asked(
         [text] if isinstance(text, str) else list(text or []),
         list(features or []),
         [] if labels is None else [labels] if isinstance(labels, str) else list(labels),
         id,
     )
     rows = open_table(source, asked.exact, delimiter, encoding, format)
-    asked = _settled(asked, rows)
+    asked = settled(asked, rows)
     table = _read(rows, asked, None if separator is None else spelt(separator), case, noes)
     for doubt in table.reading.doubts:
         warnings.warn(f"{table.reading.name}: {doubt}", ReadingWarning, stacklevel=2)
     return table
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The columns that were asked for, by what they hold."""
-
-    text: list[str]
-    features: list[str]
-    labels: list[str]
-    id: str | None
-    patterns: tuple[str, ...] = ()  # that `labels` came from
-
-    @property
-    def all(self) -> list[str]:
-        return [*self.text, *self.features, *self.labels, *([] if self.id is None else [self.id])]
-
-    @property
-    def exact(self) -> list[str]:
-        """Those that are no pattern."""
-        return [name for name in self.all if not re.search(r"[*?\[]", name)]
-
-
-def _settled(asked: _Asked, rows: Rows) -> _Asked:
-    """The same, with patterns as the columns that they match; ValueError for what is not there."""
-    others = {*asked.text, *asked.features, asked.id}
-    labels: list[str] = []
-    patterns = []
-    for name in asked.labels:
-        if name not in rows.columns and name not in asked.exact:
-            matching = [c for c in rows.columns if c not in others and fnmatch.fnmatch(c, name)]
-            labels += matching or [name]
-            patterns.append(name)
-        else:
-            labels.append(name)
-    labels = list(dict.fromkeys(labels))
-    settled = _Asked(asked.text, asked.features, labels, asked.id, tuple(patterns))
-    for name in settled.all:
-        if name not in rows.columns:
-            raise ValueError(no_column(rows.name, name, rows.columns))
-        if rows.columns.count(name) > 1:
-            raise ValueError(f"{rows.name} has more than one column {name!r}; rename all but one")
-    return settled
-
-
-def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, noes: Noes) -> Table:
-    first = list(islice(rows.rows, _LOOK))
+def _read(rows: Rows, asked: Asked, separator: str | None, case: Case | None, noes: Noes) -> Table:
+    first = list(islice(rows.rows, LOOK))
     look = [row for _, row in first]
-    labels, writing = _written(asked, look, separator)
-    a_column_each = writing == _A_COLUMN_EACH
+    labels, writing = written(asked, look, separator)
+    a_column_each = writing == A_COLUMN_EACH
     read = in_columns(labels, noes) if a_column_each else in_cells(labels, writing)
 
     said, place = Said(case, noes), dict[tuple, int]()
-    if writing == _A_COLUMN_EACH and noes != "none":
+    if writing == A_COLUMN_EACH and noes != "none":
         said.number(labels)  # a column is a label, though nobody says yes to it
     texts: list[str] = []
     ids: list[str] = []
@@ -198,6 +154,12 @@ def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, n
     if asked.labels and not said.numbers:
         raise ValueError(
             f"{rows.name} has no tag in its column {_quoted(labels)}; name another column of tags"
+        )
+    longest = max(said.numbers, key=len, default="")
+    if len(longest) > _LONGEST:
+        raise ValueError(
+            f"{rows.name} has tags of up to {len(longest):,} letters in {_quoted(labels)}, such as "
+            f"{longest[:40]!r}; that is text, so name another column of tags"
         )
     Y = said.labels(n) if asked.labels else None
     facts = None if Y is None else LabelFacts.of(Y, writing)
@@ -221,7 +183,7 @@ def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, n
             "labels": labels,
             "id": [] if asked.id is None else [asked.id],
         },
-        writing if writing != _A_COLUMN_EACH and asked.labels else None,
+        writing if writing != A_COLUMN_EACH and asked.labels else None,
         facts,
         (*rows.notes, *(left if others and "*" not in asked.patterns else ()), *notes),
         doubts,
@@ -233,27 +195,6 @@ def _read(rows: Rows, asked: _Asked, separator: str | None, case: Case | None, n
         ids=ids if asked.id is not None else None,
         reading=reading,
     )
-
-
-def _written(
-    asked: _Asked, look: list[dict[str, Any]], separator: str | None
-) -> tuple[list[str], str]:
-    """The columns of tags, and how tags are written there.
-
-    Of the columns that a pattern matches, those that say yes or no, if any does; columns that are
-    named are a tag each, if most say yes or no.
-    """
-    if asked.patterns or len(asked.labels) > 1:
-        answers = [c for c in asked.labels if says_yes_or_no(row.get(c) for row in look)]
-        if answers and asked.patterns:
-            return answers, _A_COLUMN_EACH
-        if len(answers) > len(asked.labels) / 2:
-            return asked.labels, _A_COLUMN_EACH
-    if separator is not None:
-        return asked.labels, separator
-    cells = [row.get(c) for row in look for c in asked.labels]
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    return asked.labels, found(texts) if texts else LIST
 
 
 def _shown(cell: Any) -> str:

@@ -21,11 +21,11 @@ __all__ = [
     "LIST",
     "POSSIBLE",
     "WHOLE",
+    "are_sentences",
     "cut",
     "found",
     "in_words",
     "spelt",
-    "words_of_a_sentence",
 ]
 
 LIST, ANGLES, WHOLE = "list", "<>", "whole"
@@ -34,7 +34,8 @@ _CERTAIN, POSSIBLE = "|;\n,", " /"
 _OFTEN = 0.05  # of the cells with the separator that most have; what is rarer stands inside a tag
 _MOST = 0.9  # of the cells; a few may hold "none"
 _REPEATED = 3.0  # times as often as whole cells do, pieces must come again
-_FEWER = 0.7  # most pieces for one whole cell, all different ones counted
+_FEWER = 0.7  # most pieces for one whole cell, all different ones counted; unless …
+_REPEATED_MUCH = 8.0  # … they come again so often
 _VARIED = 0.1  # least share of cells with another number of pieces than the commonest
 _NAMED = ("name", "label", "tag", "title")  # of a tag that is a record, as in [{"name": "bug"}]
 _OF_SENTENCES = """
@@ -91,9 +92,13 @@ def cut(cell: Any, writing: str) -> list[str]:
     return list(dict.fromkeys(tag for name in names if (tag := _tag(name))))
 
 
-def words_of_a_sentence(tags: Sequence[str]) -> bool:
-    """Whether these tags, the commonest first, are words such as every sentence has."""
-    return len({tag.lower() for tag in tags[:20]} & set(_OF_SENTENCES.split())) >= 3
+def are_sentences(texts: Iterable[str]) -> bool:
+    """Whether words that every sentence has, or its stops and commas, come again and again."""
+    words = Counter(word.lower() for text in texts for word in text.split())
+    among = set(_OF_SENTENCES.split()) & set(words)
+    stops = sum(n for word, n in words.items() if word[-1] in ".,;:!?")
+    least = _OFTEN * words.total()
+    return stops > least or (len(among) > 2 and sum(words[word] for word in among) > least)
 
 
 def _tag(name: Any) -> str:
@@ -157,11 +162,11 @@ def _repeated(cells: list[str], separator: str) -> float:
     different = len(set(cells))
     if (
         not cells
-        or len(counts) > _FEWER * different
         or len(cells) - max(lengths.values()) < _VARIED * len(cells)
         or any(not any(map(str.isalnum, piece)) for piece in counts)
-        or words_of_a_sentence([piece for piece, _ in counts.most_common(20)])
+        or are_sentences(cells)
     ):
         return 0.0
     repeated = counts.total() / len(cells) * different / len(counts)
-    return repeated if repeated >= _REPEATED else 0.0
+    few = len(counts) <= _FEWER * different or repeated >= _REPEATED_MUCH
+    return repeated if few and repeated >= _REPEATED else 0.0
