@@ -157,6 +157,16 @@ def tables():
         ),
         # Delimiters, encodings, headers
         "semicolons.csv": Awkward(_tagged(",".join, delimiter=";")),
+        "commas in a column.csv": Awkward(
+            _csv(
+                [
+                    {"name": r["name"], "a, b, c, d": "1,5,2,5", "about": r["about"]}
+                    | {"tags": _bars(r["tags"])}
+                    for r in ROWS
+                ],
+                delimiter=";",
+            )
+        ),
         "tabs.csv": Awkward(_tagged(_bars, delimiter="\t")),
         "declared.csv": Awkward(b"sep=;\n" + _tagged(_bars, delimiter=";")),
         "cp1252.csv": Awkward(
@@ -175,7 +185,9 @@ def tables():
             _tagged(_bars, header=False), {"text": "2", "labels": "3", "id": "1"}
         ),
         "carriage returns.csv": Awkward(plain.replace(b"\n", b"\r")),
-        "empty columns behind.csv": Awkward(plain.replace(b"\n", b",,\n")),
+        "empty columns behind.csv": Awkward(
+            b"\n".join(line + b",," * (i > 9) for i, line in enumerate(plain.split(b"\n")))
+        ),
         "zipped.csv": Awkward(gzip.compress(plain)),
         # A column each, several columns, a line each
         "wide.csv": Awkward(_csv(_wide(1, 0)), {"labels": ["*"]}),
@@ -197,7 +209,9 @@ def tables():
             _lines({k: v for k, v in row.items() if v} for row in _objects())
         ),
         "book.xlsx": Awkward(
-            _excel(("Notes", [["read me"]]), ("Data", [["Export"], [], *_sheet()])),
+            _excel(
+                ("Notes", [["read", "me", "before", "all"]]), ("Data", [["Export"], [], *_sheet()])
+            ),
             note="'Data' is read",
         ),
         "lists.parquet": Awkward(_parquet(_objects())),

@@ -77,9 +77,17 @@ def test_the_command_that_look_ends_with_learns_what_was_meant(name, here):
     assert (facts["rows"], facts["labels"]) == (60, 10)
 
 
-@pytest.mark.parametrize("name", ["wide.csv", "a line each, no id.csv", "shouted.csv"])
-def test_look_finds_by_itself_what_settles_its_doubt(name, here):
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("wide.csv", ["--labels", "*"]),
+        ("a line each, no id.csv", ["--id", "name"]),
+        ("shouted.csv", ["--case", "lower"]),
+    ],
+)
+def test_look_finds_by_itself_what_settles_its_doubt(name, option, here):
     command = shlex.split(json.loads(run("look", here / name, "--json").stdout)["next"])
+    assert command[-2:] == option
     facts = json.loads(run(*command[1:], "--method", "ridge", "--json").stdout)
     assert (facts["rows"], facts["labels"], facts["reading"]["doubts"]) == (60, 10, [])
 
@@ -102,6 +110,7 @@ def test_nothing_is_wider_than_the_terminal(name, columns, here, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     shown = run("look", here / name, *words(TABLES[name].options)).stdout
     assert max(map(len, shown.splitlines())) <= columns
+    assert shown.split()[:4] == ["column", "kind", "such", "as"]
     assert "next" in shown
 
 
@@ -126,7 +135,7 @@ def test_look_at_matrices_and_a_set_without_rows_enough_for_a_plan(here):
 def test_a_model_remembers_the_id_and_a_separator_that_few_rows_cannot_show(here):
     fit = ["fit", here / "blanks.csv", "--text", "about", "--id", "name", "--method", "ridge"]
     run(*fit, "--output", "m.tacit", "--quiet")
-    row = ROWS[3]
+    row = next(row for row in ROWS if len(row["tags"]) > 1)
     with open("new.csv", "w", encoding="utf-8") as file:
         file.write(f"name,about,tags\nnew,{row['about']},{' '.join(row['tags'])}\n")
     found = json.loads(run("complete", "m.tacit", "new.csv", "--json").stdout)["completions"]

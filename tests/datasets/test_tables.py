@@ -266,6 +266,16 @@ def test_lines_with_one_id_are_one_row_unless_their_text_differs(tmp_path):
     assert ("rows", "3, on 5 lines: those with the same id are one row") in table.reading.facts()
 
 
+def test_rows_of_other_ids_may_have_the_same_text(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(
+        path, [{"id": i, "title": "abcdefgh"[i % 8], "tags": "xyz"[i % 3]} for i in range(24)]
+    )
+    with pytest.warns(ReadingWarning, match="a table of one tag a line; give id='title'"):
+        read_table(path, text="title")
+    assert not read_table(path, text="title", id="id").reading.doubts
+
+
 def test_small_letters_make_one_of_twins_and_of_accents_written_otherwise(tmp_path):
     path = tmp_path / "t.jsonl"
     write_table(path, [{"tags": ["Deep  Learning", "deep learning", "café", "cafe\u0301"]}])
@@ -290,6 +300,8 @@ def test_a_doubt_is_a_warning_that_names_the_parameter(tmp_path):
         ([f"{a} {b}" for a in ("red", "white") for b in ("wine", "cheese", "bread")] * 9, "whole"),
         (["food/bread", "food/cheese", "tool/saw"] * 20, "whole"),
         ([f"the cat {i} sat on a mat and slept" for i in range(60)] + ["a cat"] * 9, "whole"),
+        (["the cat sat", "a cat", "a dog and the cat", "the dog sat on a cat"] * 20, "whole"),
+        (["good, so good", "so good", "bad!", "good bad!"] * 20, ","),
         (["use/edit use/view", "use/view", "use/mail use/view", "use/edit"] * 20, "whole"),
         (["a,b", *["b c d", "c d", "a d", "d", "b d c a", "a c", "b a d", "b c"] * 9], "space"),
         (["a|b, c", "d, e|f"], "|"),

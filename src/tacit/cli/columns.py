@@ -12,7 +12,7 @@ from tacit import datasets
 from tacit.cli.options import TableOptions
 from tacit.datasets import Reading
 from tacit.datasets.tables.files import open_table
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.tags import POSSIBLE, spelt
 
 __all__ = ["TableColumns"]
@@ -72,10 +72,12 @@ class TableColumns:
         names: dict[str, Any] = {k: tuple(v) if k in _LISTS else v for k, v in said.items()}
         return cls(**names)
 
-    def rows_of(self, path: Path) -> Rows:
+    def rows_of(self, path: Path, labels: bool = True) -> OpenTable:
         """The table, open, with all its columns."""
-        wanted = [*self.text, *self.features]
-        return open_table(path, wanted, self.delimiter, self.encoding, self.format)
+        wanted = [*self.text, *self.features, *(self.labels if labels else ())]
+        return open_table(
+            path, wanted, self.delimiter, self.encoding, self.format, every_column=True
+        )
 
     def read(self, path: Path, labels: bool = True) -> datasets.Table:
         """The table; its doubts are for the command to tell."""

@@ -233,7 +233,10 @@ def _read_table(path: Path, columns: TableColumns, labels: bool, model: Fitted |
             f"--features COLUMN{more}"
         )
     remembered = None if model is None else model.columns.id
-    if remembered is not None and columns.id == remembered not in columns.rows_of(path).columns:
+    if (
+        remembered is not None
+        and columns.id == remembered not in columns.rows_of(path, labels).columns
+    ):
         note(f"{path.name} has no column {remembered!r}, so its rows are numbered")
         columns = replace(columns, id=None)
     table = columns.read(path, labels)

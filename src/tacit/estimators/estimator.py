@@ -30,6 +30,7 @@ from tacit.engines.descend import Checkpoint, State
 from tacit.engines.index import LabelIndex, check_index
 from tacit.engines.problem import Problem
 from tacit.estimators.fit import Fit
+from tacit.estimators.names import labels_of
 from tacit.estimators.placing import (
     are_blocks,
     check_kind,
@@ -42,7 +43,7 @@ from tacit.estimators.placing import (
     scaling_of_columns,
 )
 from tacit.features.scaling import Scaling
-from tacit.labels import Kind, Labels, TopK, as_labels, check_dense
+from tacit.labels import Kind, Labels, TopK, check_dense
 from tacit.metrics import ndcg_at_k
 from tacit.missing import Rates
 from tacit.missing.rates import no_rates
@@ -96,8 +97,10 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X : array, sparse matrix or data frame of shape (n_samples, n_features), or Blocks
             The features. Blocks (`tacit.blocks`: shards on disk, rows on a cluster) bring their own
             labels, and Y stays None.
-        Y : Labels, or array, sparse matrix or data frame of 0, 1 and NaN (unsaid)
-            The labels. A plain 0/1 matrix is read under the method's own assumption.
+        Y : Labels; matrix or data frame of 0, 1 and NaN (unsaid); or names for each row
+            The labels. Names are a list or Series of lists or sets, of strings such as ``"a|b"``,
+            or of class numbers. What a plain 0/1 matrix or names do not say is read under the
+            method's own assumption.
         checkpoint : path, default=None
             A file to keep the state of the fit in. If it exists, the fit goes on from there, and
             ends in the same model as if it had never stopped (on a GPU, the same to rounding).
@@ -353,7 +356,8 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def score(self, X: Any, y: Any) -> float:
         """nDCG@5 of the ranking, on what y says; see `tacit.metrics` for others."""
         top = self.top_k(X, 5)  # first, so that what is wrong with X is told before y is read
-        return float(ndcg_at_k(as_labels(y, self.label_kinds[0]), top, 5))
+        labels = labels_of(y, self.label_kinds[0], self.classes_)
+        return float(ndcg_at_k(labels, top, 5))
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self, "model_")
@@ -367,7 +371,7 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return X
 
     def _to_complete(self, X: Any, Y: Any) -> tuple[Any, Labels]:
-        X, labels = self._features(X), as_labels(Y)
+        X, labels = self._features(X), labels_of(Y, "complete", self.classes_)
         if labels.shape != (X.shape[0], len(self.classes_)):
             raise ValueError(
                 f"Y has shape {labels.shape}; for this X and model it must be "

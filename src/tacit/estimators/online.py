@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tacit.basics.params import check_params
 from tacit.blocks.facts import Facts
 from tacit.engines.descend import State
 from tacit.engines.problem import Problem
 from tacit.estimators.fit import Fit
+from tacit.estimators.names import labels_of
+from tacit.labels import Kind
 
 __all__ = ["Online"]
 
@@ -51,6 +53,7 @@ class Online(ABC):
         state, first = self._stream or (None, None)
         if first is not None:
             self._features(X)  # as wide as the first batch
+            Y = None if Y is None else labels_of(Y, self.label_kinds[0], self.classes_)
         blocks, known = self._rows(X, Y, first)
         if first is not None and (known.n_labels, known.kind) != (first.n_labels, first.kind):
             raise ValueError(
@@ -63,6 +66,8 @@ class Online(ABC):
 
     # What `MultiLabelEstimator` has
 
+    label_kinds: ClassVar[tuple[Kind, ...]]
+    classes_: Any
     _features: Any
     _rows: Any
     _problem: Any

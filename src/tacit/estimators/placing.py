@@ -17,8 +17,9 @@ from tacit.blocks import Blocks, MemoryBlocks, Rows, StreamedBlocks
 from tacit.blocks.facts import Facts, facts
 from tacit.engines.descend import Checkpoint, Loop
 from tacit.engines.problem import Problem
+from tacit.estimators.names import labels_of
 from tacit.features.scaling import Scaling
-from tacit.labels import Kind, Labels, as_labels
+from tacit.labels import Kind, Labels
 from tacit.models.model import check_shape
 
 __all__ = [
@@ -45,13 +46,13 @@ def are_blocks(X: Any) -> bool:
 def rows_in_memory(
     name: str, X: Any, Y: Any, kinds: tuple[Kind, ...], device: str
 ) -> tuple[Blocks, Facts]:
-    """Valid features and labels as blocks; a plain 0/1 matrix is of the first of these kinds."""
+    """Valid features and labels as blocks; matrices and names are of the first of these kinds."""
     if Y is None:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None; give the labels of the "
             "rows of X"
         )
-    labels = as_labels(Y, kinds[0])
+    labels = labels_of(Y, kinds[0])
     if not isinstance(Y, Labels) and {"complete", "positive-only"} <= set(kinds):
         _tell_reading(name, labels.kind)
     if len(labels) != X.shape[0]:

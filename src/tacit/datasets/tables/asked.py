@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tacit.datasets.tables.header import no_column
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.said import says_yes_or_no
 from tacit.datasets.tables.tags import LIST, found
 
@@ -39,7 +39,7 @@ class Asked:
         return [name for name in self.all if not re.search(r"[*?\[]", name)]
 
 
-def settled(asked: Asked, rows: Rows) -> Asked:
+def settled(asked: Asked, rows: OpenTable) -> Asked:
     """The same, with patterns as the columns that they match; ValueError for what is not there."""
     others = {*asked.text, *asked.features, asked.id}
     labels: list[str] = []
@@ -62,7 +62,7 @@ def settled(asked: Asked, rows: Rows) -> Asked:
     return them
 
 
-def _a_column_each(rows: Rows) -> str:
+def _a_column_each(rows: OpenTable) -> str:
     """What to add where no column of tags is: perhaps every tag has one."""
     first = [row for _, row in islice(rows.rows, LOOK)]
     answers = [c for c in rows.columns if says_yes_or_no(row.get(c) for row in first)]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.datasets.tables.header import is_number
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.said import says_yes_or_no
 from tacit.datasets.tables.tags import WHOLE, found
 
@@ -32,7 +32,7 @@ class Column:
     examples: list[str]
 
 
-def columns_of(rows: Rows) -> list[Column]:
+def columns_of(rows: OpenTable) -> list[Column]:
     """All columns, by the first thousand rows."""
     first = [row for _, row in islice(rows.rows, _LOOK)]
     return [_column(name, [row.get(name) for row in first]) for name in rows.columns if name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tacit.datasets.tables.header import FIRST, find_header
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.textfiles import encoding_of, opened
 
 __all__ = ["delimited", "settled", "text_of"]
@@ -33,7 +33,7 @@ _LINES = 100  # looked at for the delimiter
 
 def delimited(
     path: Path, wanted: Sequence[str], delimiter: str | None, encoding: str | None
-) -> Rows:
+) -> OpenTable:
     """The rows of a table of text."""
     encoding, found, notes = settled(path, encoding)
     with text_of(path, encoding) as file:
@@ -50,7 +50,7 @@ def delimited(
     if before > 1:
         found += f", names in row {before}"
     rows = _rows(path, encoding, delimiter, skipped, before, columns)
-    return Rows(path.name, columns, rows, found, notes, delimiter != ",")
+    return OpenTable(path.name, columns, rows, found, notes, delimiter != ",")
 
 
 def settled(path: Path, encoding: str | None) -> tuple[str, str, tuple[str, ...]]:
@@ -115,7 +115,7 @@ def _rows(
             for cells in reader:
                 if before and cells:
                     before -= 1
-                elif cells:  # an empty line is no row
+                elif any(cells):  # a line of empty cells is no row
                     where = f"{path.name}, line {line}"
                     if len(cells) != len(columns):
                         cells = _trimmed(cells, len(columns), where)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.reading import Doubt, LabelFacts
-from tacit.datasets.tables.rows import Rows
 from tacit.datasets.tables.said import says_yes_or_no
 from tacit.datasets.tables.tags import LIST, WHOLE, are_sentences
 from tacit.labels import Labels
@@ -37,7 +37,7 @@ _MOJIBAKE = re.compile("[ÃÂ][\x80-\xbf©«¶¼¤]|â€")
 class Sample:
     """The first rows of a table, what was decided by them, and what came of it."""
 
-    table: Rows
+    table: OpenTable
     rows: list[dict[str, Any]]
     text: list[str]
     labels: list[str]
@@ -147,7 +147,7 @@ def _twins(sample: Sample, facts: LabelFacts) -> Doubt | None:
 def _a_tag_a_line(
     sample: Sample, Y: Labels, keys: Sequence[Any], ids: list[str] | None
 ) -> Doubt | None:
-    """Rows come again, each time with another tag."""
+    """OpenTable come again, each time with another tag."""
     if ids is not None or not len(keys) or np.diff(Y.positives.indptr).max() > 1:
         return None
     tags = Y.positives.indices

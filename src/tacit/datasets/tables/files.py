@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.datasets.tables import structured
 from tacit.datasets.tables.delimited import delimited
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 
 __all__ = ["FORMATS", "SUFFIXES", "kind_of", "open_table"]
 
@@ -44,8 +44,13 @@ def open_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     format: str | None = None,
-) -> Rows:
-    """Open a file or a data frame. The names wanted tell the names of columns from other lines."""
+    every_column: bool = False,
+) -> OpenTable:
+    """Open a file or a data frame.
+
+    The names wanted tell the line of names from others. Other columns may be left out, where that
+    saves time, unless every column is asked for.
+    """
     if not isinstance(source, str | os.PathLike):
         return _open_frame(source)
     path = Path(source)
@@ -55,8 +60,10 @@ def open_table(
     elif kind in ("json", "jsonl"):
         read = structured.json_array if kind == "json" else structured.json_lines
         rows = read(path, encoding)
+    elif kind == "parquet":
+        rows = structured.parquet(path, () if every_column else wanted)
     else:
-        rows = (structured.parquet if kind == "parquet" else structured.excel)(path, wanted)
+        rows = structured.excel(path, wanted)
     return rows
 
 
@@ -81,7 +88,7 @@ def kind_of(path: Path, format: str | None = None) -> str:
     return kind
 
 
-def _open_frame(frame: Any) -> Rows:
+def _open_frame(frame: Any) -> OpenTable:
     if hasattr(frame, "iloc"):
         return structured.pandas(frame)
     if hasattr(frame, "__arrow_c_stream__"):

@@ -16,8 +16,8 @@ import numpy as np
 from tacit.datasets.tables.asked import A_COLUMN_EACH, LOOK, Asked, settled, written
 from tacit.datasets.tables.doubts import Sample, doubts_of
 from tacit.datasets.tables.files import open_table
+from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.reading import LabelFacts, Reading, ReadingWarning
-from tacit.datasets.tables.rows import Rows
 from tacit.datasets.tables.said import Case, Noes, Said, in_cells, in_columns
 from tacit.datasets.tables.tags import spelt
 from tacit.labels import Labels
@@ -125,7 +125,9 @@ def read_table(
     return table
 
 
-def _read(rows: Rows, asked: Asked, separator: str | None, case: Case | None, noes: Noes) -> Table:
+def _read(
+    rows: OpenTable, asked: Asked, separator: str | None, case: Case | None, noes: Noes
+) -> Table:
     first = list(islice(rows.rows, LOOK))
     look = [row for _, row in first]
     labels, writing = written(asked, look, separator)
@@ -133,8 +135,6 @@ def _read(rows: Rows, asked: Asked, separator: str | None, case: Case | None, no
     read = in_columns(labels, noes) if a_column_each else in_cells(labels, writing)
 
     said, place = Said(case, noes), dict[tuple, int]()
-    if writing == A_COLUMN_EACH and noes != "none":
-        said.number(labels)  # a column is a label, though nobody says yes to it
     texts: list[str] = []
     ids: list[str] = []
     X, lines = array("f"), 0

@@ -1,4 +1,4 @@
-"""Rows of cells that have names and kinds already: JSON, Parquet, Excel, data frames."""
+"""OpenTable of cells that have names and kinds already: JSON, Parquet, Excel, data frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.datasets.tables.delimited import settled, text_of
 from tacit.datasets.tables.header import FIRST, find_header
-from tacit.datasets.tables.rows import Rows
+from tacit.datasets.tables.opentable import OpenTable
 
 __all__ = ["LOOK", "arrow", "excel", "json_array", "json_lines", "pandas", "parquet", "pyarrow"]
 
@@ -19,16 +19,16 @@ LOOK = 1000  # rows whose keys are the columns
 BATCH = 10_000  # rows of Parquet in memory at a time
 
 
-def json_lines(path: Path, encoding: str | None) -> Rows:
+def json_lines(path: Path, encoding: str | None) -> OpenTable:
     """One object a line; the columns are the keys of the first rows."""
     encoding, found, notes = settled(path, encoding)
     rows = _json_lines(path, encoding)
     first = list(islice(rows, LOOK))
     columns = list(dict.fromkeys(key for _, row in first for key in row))
-    return Rows(path.name, columns, chain(first, rows), f"an object a line, {found}", notes)
+    return OpenTable(path.name, columns, chain(first, rows), f"an object a line, {found}", notes)
 
 
-def json_array(path: Path, encoding: str | None) -> Rows:
+def json_array(path: Path, encoding: str | None) -> OpenTable:
     """An array of objects, alone or as the one array of an object; or an array for each column."""
     encoding, found, notes = settled(path, encoding)
     with text_of(path, encoding) as file:
@@ -47,10 +47,10 @@ def json_array(path: Path, encoding: str | None) -> Rows:
         raise ValueError(f"{path.name} is not an array of objects, one for each row")
     columns = list(dict.fromkeys(key for row in rows[:LOOK] for key in row))
     numbered = ((f"{path.name}, row {i}", row) for i, row in enumerate(rows, 1))
-    return Rows(path.name, columns, numbered, f"an array of objects, {found}", notes)
+    return OpenTable(path.name, columns, numbered, f"an array of objects, {found}", notes)
 
 
-def parquet(path: Path, wanted: Sequence[str]) -> Rows:
+def parquet(path: Path, wanted: Sequence[str]) -> OpenTable:
     """A Parquet file, of which only the columns wanted are read, if any are named."""
     pa, pq = pyarrow("Parquet")
     try:
@@ -58,10 +58,10 @@ def parquet(path: Path, wanted: Sequence[str]) -> Rows:
             columns = file.schema_arrow.names
     except pa.ArrowException as e:
         raise ValueError(f"{path.name} is not a whole Parquet file: {e}") from None
-    return Rows(path.name, columns, _parquet(path, [c for c in wanted if c in columns]), "")
+    return OpenTable(path.name, columns, _parquet(path, [c for c in wanted if c in columns]), "")
 
 
-def excel(path: Path, wanted: Sequence[str]) -> Rows:
+def excel(path: Path, wanted: Sequence[str]) -> OpenTable:
     """The first sheet that has the columns wanted, else the one with most columns."""
     with _book(path) as book:
         heads = {sheet.title: _head(sheet, wanted) for sheet in book.worksheets}
@@ -71,12 +71,12 @@ def excel(path: Path, wanted: Sequence[str]) -> Rows:
     title = next((t for t, (_, c) in heads.items() if wanted and set(wanted) <= set(c)), widest)
     notes = (f"it has {len(heads)} sheets; the one called {title!r} is read",)
     rows = _excel(path, title, *heads[title])
-    return Rows(
+    return OpenTable(
         path.name, heads[title][1], rows, f"sheet {title!r}", notes if len(heads) > 1 else ()
     )
 
 
-def pandas(frame: Any) -> Rows:
+def pandas(frame: Any) -> OpenTable:
     """A data frame of pandas; what it holds for "missing" is an empty cell."""
     columns = [str(column) for column in frame.columns]
     cells = [frame.iloc[:, j].astype(object) for j in range(len(columns))]
@@ -86,15 +86,15 @@ def pandas(frame: Any) -> Rows:
         for cell in cells
     ]
     rows = (dict(zip(columns, row)) for row in zip(*lists))
-    return Rows("the frame", columns, _numbered("the frame", rows), "")
+    return OpenTable("the frame", columns, _numbered("the frame", rows), "")
 
 
-def arrow(frame: Any) -> Rows:
+def arrow(frame: Any) -> OpenTable:
     """Whatever gives an Arrow stream: polars, DuckDB, Hugging Face's datasets."""
     pa, _ = pyarrow("a data frame")
     reader = pa.RecordBatchReader.from_stream(frame)
     rows = chain.from_iterable(batch.to_pylist() for batch in reader)
-    return Rows("the frame", list(reader.schema.names), _numbered("the frame", rows), "")
+    return OpenTable("the frame", list(reader.schema.names), _numbered("the frame", rows), "")
 
 
 def pyarrow(what: str) -> tuple[Any, Any]:

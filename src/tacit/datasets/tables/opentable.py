@@ -1,4 +1,4 @@
-"""Rows: a table that is open, whatever it was written in."""
+"""A table that is open, whatever it was written in."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Rows"]
+__all__ = ["OpenTable"]
 
 
 @dataclass(frozen=True)
-class Rows:
+class OpenTable:
     """A table that is open.
 
     Attributes
