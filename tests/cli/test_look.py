@@ -152,6 +152,7 @@ def test_a_column_for_each_tag_is_learnt_with_its_noes(here):
     fit = ["fit", here / "wide in words.csv", "--text", "about", "--labels", "*", "--json"]
     facts = json.loads(run(*fit, "--noes", "zeros", "--output", "m.tacit").stdout)
     assert facts["labels_kind"] == "masked"
+    assert facts["reading"]["labels"]["written"] == "a column each, noes said and blanks unsaid"
     assert json.loads(run("complete", "m.tacit", here / "wide in words.csv", "--json").stdout)[
         "found"
     ]
@@ -163,6 +164,15 @@ def test_the_old_name_of_output_still_writes_the_model(here):
     assert done.stdout == "old.tacit\n"
     assert "--output" in done.stderr
     assert tacit.load("old.tacit")
+
+
+def test_later_commands_say_what_should_be_known_of_a_table(here):
+    fit = ["fit", here / "bars.csv", "--text", "about", "--method", "ridge", "--output", "m.tacit"]
+    run(*fit, "--quiet")
+    told = run("complete", "m.tacit", here / "cp1252.csv").stderr
+    assert "cp1252.csv: it is not UTF-8, so it is read as cp1252" in told
+    told = run("complete", "m.tacit", here / "shouted.csv").stderr
+    assert "shouted.csv: 9 labels are there in several spellings" in told
 
 
 def test_force_writes_over_a_file(here):

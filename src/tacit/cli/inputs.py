@@ -244,15 +244,19 @@ def _read_table(path: Path, columns: TableColumns, labels: bool, model: Fitted |
     assert X is not None
     if isinstance(X, np.ndarray):
         _check_finite(X, path.name, columns.features)
+    if model is not None:  # `fit` and `look` tell all that was understood
+        for sentence in (*table.reading.notes, *(doubt.what for doubt in table.reading.doubts)):
+            note(f"{path.name}: {sentence}")
     ids = range(len(X)) if table.ids is None else table.ids
     return InputRows(path.name, X, table.Y, ids, table.reading)
 
 
 def _check_finite(X: Any, name: str, columns: Sequence[str]) -> None:
-    numbers = X.data if sp.issparse(X) else X
-    if np.isfinite(numbers).all():
+    stored = sp.coo_array(X) if sp.issparse(X) else None
+    wrong = ~np.isfinite(X if stored is None else stored.data)
+    if not wrong.any():
         return
-    rows, places = (np.isfinite(X.toarray() if sp.issparse(X) else X) == 0).nonzero()
+    rows, places = wrong.nonzero() if stored is None else (stored.row[wrong], stored.col[wrong])
     column = repr(columns[places[0]]) if columns else f"{places[0] + 1:,}"
     more = f" (and in {len(rows) - 1:,} cells more)" if len(rows) > 1 else ""
     raise ValueError(

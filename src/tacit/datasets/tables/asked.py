@@ -9,13 +9,12 @@ from itertools import islice
 from typing import Any
 
 from tacit.datasets.tables.header import no_column
-from tacit.datasets.tables.opentable import OpenTable
+from tacit.datasets.tables.opentable import LOOK, OpenTable
 from tacit.datasets.tables.said import says_yes_or_no
 from tacit.datasets.tables.tags import LIST, found
 
-__all__ = ["A_COLUMN_EACH", "LOOK", "Asked", "settled", "written"]
+__all__ = ["A_COLUMN_EACH", "Asked", "settled", "written"]
 
-LOOK = 1000  # rows looked at to find how tags are written
 A_COLUMN_EACH = "a column each"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.datasets.tables.header import is_number
-from tacit.datasets.tables.opentable import OpenTable
+from tacit.datasets.tables.opentable import LOOK, OpenTable
 from tacit.datasets.tables.said import says_yes_or_no
 from tacit.datasets.tables.tags import WHOLE, found
 
@@ -17,7 +17,6 @@ __all__ = ["Column", "columns_of"]
 
 Kind = Literal["text", "tags", "numbers", "yes/no", "names", "one of few", "empty"]
 
-_LOOK = 1000  # rows
 _EXAMPLES, _LETTERS = 3, 40
 _TEXT_WORDS = 4  # words in the cell of the middle, or more: text
 _FEW = 0.5  # most different cells for each row of a column that sorts rows
@@ -34,7 +33,7 @@ class Column:
 
 def columns_of(rows: OpenTable) -> list[Column]:
     """All columns, by the first thousand rows."""
-    first = [row for _, row in islice(rows.rows, _LOOK)]
+    first = [row for _, row in islice(rows.rows, LOOK)]
     return [_column(name, [row.get(name) for row in first]) for name in rows.columns if name]
 
 

@@ -73,7 +73,9 @@ def text_of(path: Path, encoding: str) -> Iterator[TextIO]:
         raise ValueError(f"there is no encoding {encoding!r}; utf-8, cp1252 are some") from None
     except UnicodeError as e:
         wrong = e.object[e.start : e.end] if isinstance(e, UnicodeDecodeError) else str(e)
-        raise ValueError(f"{path.name} is not in {encoding}: it has the bytes {wrong!r}") from None
+        raise ValueError(
+            f"{path.name} is not in {encoding}: it has the bytes {wrong!r}; name its own"
+        ) from None
 
 
 def _checked(delimiter: str | None) -> str | None:

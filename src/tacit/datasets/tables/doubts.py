@@ -147,7 +147,7 @@ def _twins(sample: Sample, facts: LabelFacts) -> Doubt | None:
 def _a_tag_a_line(
     sample: Sample, Y: Labels, keys: Sequence[Any], ids: list[str] | None
 ) -> Doubt | None:
-    """OpenTable come again, each time with another tag."""
+    """Rows come again, each time with another tag."""
     if ids is not None or not len(keys) or np.diff(Y.positives.indptr).max() > 1:
         return None
     tags = Y.positives.indices

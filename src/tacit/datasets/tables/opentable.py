@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OpenTable"]
+__all__ = ["LOOK", "OpenTable"]
+
+LOOK = 1000
+"""Rows looked at to find out how a table is written."""
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,29 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from tacit.datasets.tables.asked import A_COLUMN_EACH, LOOK, Asked, settled, written
+from tacit.datasets.tables.asked import A_COLUMN_EACH, Asked, settled, written
 from tacit.datasets.tables.doubts import Sample, doubts_of
 from tacit.datasets.tables.files import open_table
-from tacit.datasets.tables.opentable import OpenTable
+from tacit.datasets.tables.opentable import LOOK, OpenTable
 from tacit.datasets.tables.reading import LabelFacts, Reading, ReadingWarning
-from tacit.datasets.tables.said import Case, Noes, Said, in_cells, in_columns
+from tacit.datasets.tables.said import Case, Noes, Reader, Said, in_cells, in_columns
 from tacit.datasets.tables.tags import spelt
 from tacit.labels import Labels
 
 __all__ = ["Table", "read_table"]
 
+_MEANT = {
+    "none": ", noes and blanks alike unsaid",
+    "zeros": ", noes said and blanks unsaid",
+    "all": ", all else a no",
+}
 _LONGEST = 1000  # letters of a tag: names are laid out side by side, each as wide as the longest
 
 
@@ -57,7 +62,7 @@ def read_table(
     *,
     labels: str | Sequence[str] | None = "tags",
     text: str | Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
+    features: str | Sequence[str] | None = None,
     id: str | None = None,
     separator: str | None = None,
     delimiter: str | None = None,
@@ -82,7 +87,7 @@ def read_table(
         those of all its cells. None reads no labels.
     text : str or sequence of str, default=None
         The columns of text.
-    features : sequence of str, default=None
+    features : str or sequence of str, default=None
         The columns of numbers.
     id : str, default=None
         The column that names the rows. Lines with the same id, text and numbers are one row, whose
@@ -113,7 +118,7 @@ def read_table(
             raise ValueError(f"{name} must be {several}; got {value!r}")
     asked = Asked(
         [text] if isinstance(text, str) else list(text or []),
-        list(features or []),
+        [features] if isinstance(features, str) else list(features or []),
         [] if labels is None else [labels] if isinstance(labels, str) else list(labels),
         id,
     )
@@ -125,76 +130,101 @@ def read_table(
     return table
 
 
+@dataclass
+class _Gathered:
+    """What the lines of a table say, row by row."""
+
+    said: Said
+    text: list[str] = field(default_factory=list)
+    numbers: array = field(default_factory=lambda: array("f"))
+    ids: list[str] = field(default_factory=list)
+    lines: int = 0
+    n: int = 0  # rows, of which a line may be a part
+
+
 def _read(
-    rows: OpenTable, asked: Asked, separator: str | None, case: Case | None, noes: Noes
+    table: OpenTable, asked: Asked, separator: str | None, case: Case | None, noes: Noes
 ) -> Table:
-    first = list(islice(rows.rows, LOOK))
+    first = list(islice(table.rows, LOOK))
     look = [row for _, row in first]
     labels, writing = written(asked, look, separator)
-    a_column_each = writing == A_COLUMN_EACH
-    read = in_columns(labels, noes) if a_column_each else in_cells(labels, writing)
+    each = writing == A_COLUMN_EACH
+    read = in_columns(labels, noes) if each else in_cells(labels, writing)
+    got = _gathered(table, chain(first, table.rows), asked, read, Said(case, noes))
+    Y = None
+    if asked.labels:
+        _check_tags(table.name, labels, list(got.said.numbers))
+        Y = got.said.labels(got.n)
+    X = np.array(got.numbers, np.float32).reshape(got.n, len(asked.features))
+    ids = None if asked.id is None else got.ids
 
-    said, place = Said(case, noes), dict[tuple, int]()
-    texts: list[str] = []
-    ids: list[str] = []
-    X, lines = array("f"), 0
-    for lines, (at, row) in enumerate(chain(first, rows.rows), 1):
-        words = " ".join(_shown(row.get(c)) for c in asked.text)
-        numbers = [_number(row.get(c), at, c, rows.decimal_comma) for c in asked.features]
-        i = lines - 1
-        if asked.id is not None:
-            name = _shown(row.get(asked.id))
-            i = place.setdefault((name, words, *numbers), len(place))
-        if asked.id is None or i == len(ids):
-            texts.append(words)
-            X.extend(numbers)
-            ids += [] if asked.id is None else [name]
-        said.add(i, *read(row, at))
-    n = lines if asked.id is None else len(place)
-    if asked.labels and not said.numbers:
-        raise ValueError(
-            f"{rows.name} has no tag in its column {_quoted(labels)}; name another column of tags"
-        )
-    longest = max(said.numbers, key=len, default="")
-    if len(longest) > _LONGEST:
-        raise ValueError(
-            f"{rows.name} has tags of up to {len(longest):,} letters in {_quoted(labels)}, such as "
-            f"{longest[:40]!r}; that is text, so name another column of tags"
-        )
-    Y = said.labels(n) if asked.labels else None
-    facts = None if Y is None else LabelFacts.of(Y, writing)
+    facts = None if Y is None else LabelFacts.of(Y, writing + _MEANT[noes] if each else writing)
     names = [] if Y is None or Y.classes is None else Y.classes.tolist()
-    sample = Sample(rows, look, asked.text, labels, writing, separator, case, n, names)
-    numbers_of = np.array(X, np.float32).reshape(n, len(asked.features))
-    keys = texts if asked.text else [row.tobytes() for row in numbers_of if asked.features]
-    others = [c for c in asked.labels if c not in labels]
-    left = (
-        f"the pattern matches {_quoted(others)} too: not read, as it says other than yes or no",
-    )
-    notes, doubts = doubts_of(sample, Y, facts, keys, None if asked.id is None else ids)
+    sample = Sample(table, look, asked.text, labels, writing, separator, case, got.n, names)
+    keys = got.text if asked.text else [row.tobytes() for row in X if asked.features]
+    notes, doubts = doubts_of(sample, Y, facts, keys, ids)
+    columns = {"text": asked.text, "features": asked.features, "labels": labels}
+    columns["id"] = [] if asked.id is None else [asked.id]
     reading = Reading(
-        rows.name,
-        rows.found,
-        lines,
-        n,
-        {
-            "text": asked.text,
-            "features": asked.features,
-            "labels": labels,
-            "id": [] if asked.id is None else [asked.id],
-        },
-        writing if writing != A_COLUMN_EACH and asked.labels else None,
+        table.name,
+        table.found,
+        got.lines,
+        got.n,
+        columns,
+        writing if asked.labels and not each else None,
         facts,
-        (*rows.notes, *(left if others and "*" not in asked.patterns else ()), *notes),
+        (*table.notes, *_left_out(asked, labels), *notes),
         doubts,
     )
-    return Table(
-        text=texts if asked.text else None,
-        X=numbers_of if asked.features else None,
-        Y=Y,
-        ids=ids if asked.id is not None else None,
-        reading=reading,
-    )
+    text = got.text if asked.text else None
+    return Table(text, X if asked.features else None, Y, ids, reading)
+
+
+def _gathered(
+    table: OpenTable,
+    rows: Iterable[tuple[str, dict[str, Any]]],
+    asked: Asked,
+    read: Reader,
+    said: Said,
+) -> _Gathered:
+    got, place = _Gathered(said), dict[tuple, int]()
+    for at, row in rows:
+        got.lines += 1
+        words = " ".join(_shown(row.get(c)) for c in asked.text)
+        numbers = [_number(row.get(c), at, c, table.decimal_comma) for c in asked.features]
+        i = got.n
+        if asked.id is not None:
+            name = _shown(row.get(asked.id))
+            i = place.setdefault((name, words, *numbers), got.n)
+        if i == got.n:
+            got.n += 1
+            got.text.append(words)
+            got.numbers.extend(numbers)
+            if asked.id is not None:
+                got.ids.append(name)
+        said.add(i, *read(row, at))
+    return got
+
+
+def _check_tags(name: str, columns: list[str], tags: list[str]) -> None:
+    if not tags:
+        raise ValueError(
+            f"{name} has no tag in its column {_quoted(columns)}; name another column of tags"
+        )
+    longest = max(tags, key=len)
+    if len(longest) > _LONGEST:
+        raise ValueError(
+            f"{name} has tags of up to {len(longest):,} letters in {_quoted(columns)}, such as "
+            f"{longest[:40]!r}; that is text, so name another column of tags"
+        )
+
+
+def _left_out(asked: Asked, labels: list[str]) -> list[str]:
+    """A note of what a pattern matches beside columns of yes and no; of ``*`` that is expected."""
+    others = [column for column in asked.labels if column not in labels]
+    if not others or "*" in asked.patterns:
+        return []
+    return [f"the pattern matches {_quoted(others)} too: not read, as it says other than yes or no"]
 
 
 def _shown(cell: Any) -> str:

@@ -15,7 +15,7 @@ from tacit.datasets.denied import yes_and_no
 from tacit.datasets.tables.tags import cut
 from tacit.labels import Labels
 
-__all__ = ["Case", "Noes", "Said", "in_cells", "in_columns", "lower", "says_yes_or_no"]
+__all__ = ["Case", "Noes", "Reader", "Said", "in_cells", "in_columns", "lower", "says_yes_or_no"]
 
 Case = Literal["keep", "lower"]
 Noes = Literal["none", "zeros", "all"]

@@ -1,4 +1,4 @@
-"""OpenTable of cells that have names and kinds already: JSON, Parquet, Excel, data frames."""
+"""Rows of cells that have names and kinds already: JSON, Parquet, Excel, data frames."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 
 from tacit.datasets.tables.delimited import settled, text_of
 from tacit.datasets.tables.header import FIRST, find_header
-from tacit.datasets.tables.opentable import OpenTable
+from tacit.datasets.tables.opentable import LOOK, OpenTable
 
-__all__ = ["LOOK", "arrow", "excel", "json_array", "json_lines", "pandas", "parquet", "pyarrow"]
+__all__ = ["BATCH", "arrow", "excel", "json_array", "json_lines", "pandas", "parquet", "pyarrow"]
 
-LOOK = 1000  # rows whose keys are the columns
 BATCH = 10_000  # rows of Parquet in memory at a time
 
 
@@ -30,6 +29,7 @@ def json_lines(path: Path, encoding: str | None) -> OpenTable:
 
 def json_array(path: Path, encoding: str | None) -> OpenTable:
     """An array of objects, alone or as the one array of an object; or an array for each column."""
+    given = encoding
     encoding, found, notes = settled(path, encoding)
     with text_of(path, encoding) as file:
         try:
@@ -40,7 +40,7 @@ def json_array(path: Path, encoding: str | None) -> OpenTable:
             if isinstance(e, UnicodeError):
                 raise
             if "Extra data" in str(e):  # a common name for what is JSON lines
-                return json_lines(path, encoding)
+                return json_lines(path, given)
             raise ValueError(f"{path.name} is not whole JSON: {e}") from None
     rows = _records(whole)
     if rows is None:
