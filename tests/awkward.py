@@ -219,6 +219,10 @@ def tables():
         "a line each, no id.csv": Awkward(_csv(_long()), doubt="one tag a line"),
         "the wrong column.csv": Awkward(plain, {"labels": "name"}, doubt="label of its own"),
         "sentences.csv": Awkward(_csv(sentences), doubt="sentences rather than tags"),
+        "pairs.csv": Awkward(
+            _csv([row | {"tags": f"t{i} t{i + 1}"} for i, row in enumerate(ROWS)]),
+            doubt="they may be several tags",
+        ),
         "shouted.csv": Awkward(_tagged(_shouted), doubt="in several spellings"),
         "one of many.csv": Awkward(
             _csv(_wide(1, 0)), {"labels": "gtk"}, doubt="holds only yes and no"

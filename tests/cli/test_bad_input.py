@@ -57,6 +57,8 @@ BAD = {
     "fit upper.csv --text about --quiet": "3 labels are there in several spellings, as A and a; "
     "--case lower settles it, and --yes goes on as it is",
     "look text.tacit": "text.tacit is a model; give the rows",
+    "look table.txt": "; if it is a table, give --format csv",
+    "look rows.csv --labels Tags": "it has about, a, b, tags; did you mean 'tags'?",
     "look no.csv": "there is no file no.csv",
     "look rows.csv --text abot": "rows.csv has no column 'abot'",
     "predict rows.csv text.tacit": "the model comes first, then the rows; did you mean text.tacit",
@@ -82,6 +84,7 @@ def here(tmp_path, monkeypatch):
         "empty.csv": "about,tags\n",
         "notes.doc": "about",
         "old.csv": "a",
+        "table.txt": "about,tags\nx,a\n",
         "upper.csv": "about,tags\n" + "x,a\ny,A\nz,b\nw,B\nv,c\nu,C\n" * 4,
     }
     for name, text in files.items():

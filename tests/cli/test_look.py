@@ -129,7 +129,21 @@ def test_look_at_matrices_and_a_set_without_rows_enough_for_a_plan(here):
     assert "1 × 1" not in shown
     assert "a fit" not in shown
     assert json.loads(run("look", "few", "--json").stdout)["plan"] is None
-    assert "ridge" in run("look", "debian").stdout
+    shown = run("look", "debian").stdout
+    assert "ridge" in shown
+    assert "said yes 109,132" in shown
+
+
+def test_look_takes_titles_for_text_and_a_first_column_without_a_name(here):
+    with open("films.csv", "w", encoding="utf-8") as file:
+        file.write(",title,genres\n0,Toy Story (1995),Adventure|Comedy\n1,Heat (1995),Crime\n")
+        file.write("2,Grumpier Old Men (1995),Comedy|Romance\n")
+    shown = json.loads(run("look", "films.csv", "--json").stdout)
+    assert shown["next"] == "tacit fit films.csv --text title --labels genres"
+    assert [(c["name"], c["kind"]) for c in shown["all_columns"]] == [
+        ("title", "text"),
+        ("genres", "tags"),
+    ]
 
 
 def test_a_model_remembers_the_id_and_a_separator_that_few_rows_cannot_show(here):

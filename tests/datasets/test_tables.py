@@ -124,6 +124,7 @@ def test_a_cell_longer_than_the_csv_module_allows_is_read_and_its_limit_left(tmp
         ("t.csv", 'id,tags\n1,a\n2,"b\n3,c\n', "t.csv, the row that begins in line 3: "),
         ("t.csv", "id,labels\n1,a\n", "t.csv has no column 'tags'; it has id, labels"),
         ("t.csv", "", "t.csv has no column 'tags'; it has none"),
+        ("t.csv", ",id\nx,a\n", "t.csv has no column 'tags'; it has id$"),
         ("t.csv", "id,tags\n1,\n", "t.csv has no tag in its column 'tags'"),
         ("t.tsv", "id\ttags\n1\n", "t.tsv, line 2: expected 2 cells; got 1"),
         ("t.jsonl", '{"tags": []}\n\n{"tags": [}\n', "t.jsonl, line 3: expected a JSON object"),
@@ -266,6 +267,21 @@ def test_lines_with_one_id_are_one_row_unless_their_text_differs(tmp_path):
     assert ("rows", "3, on 5 lines: those with the same id are one row") in table.reading.facts()
 
 
+def test_phrases_that_come_again_are_tags_and_no_sentences(tmp_path):
+    path = tmp_path / "t.csv"
+    phrases = ["regulation of growth", "binding to the wall", "part of a membrane"]
+    write_table(path, [{"tags": [phrases[i % 3], phrases[i % 2]]} for i in range(30)])
+    assert not read_table(path).reading.doubts
+
+
+@pytest.mark.parametrize("separator", ["|", ";", ","])
+def test_a_column_of_tags_alone_is_not_cut_into_columns(separator, tmp_path):
+    path = tmp_path / "t.csv"
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([["tags"]] + [[separator.join("ab")]] * 9)
+    assert Labels.from_sets([["a", "b"]] * 9) == read_table(path).Y
+
+
 def test_rows_of_other_ids_may_have_the_same_text(tmp_path):
     path = tmp_path / "t.csv"
     write_table(
@@ -293,15 +309,27 @@ def test_a_doubt_is_a_warning_that_names_the_parameter(tmp_path):
     assert read_table(path, case="keep").Y.n_labels == 6  # and no doubt: warnings are errors here
 
 
+TEN = ["red", "blue", "green", "brown", "black", "white", "grey", "pink", "gold", "teal"]
+
+
+def words(numbers, most):
+    return " ".join(f"w{(7 * i) % most}" for i in numbers)
+
+
 @pytest.mark.parametrize(
     ("cells", "writing"),
     [
         (["machine learning", "deep learning", "machine translation"] * 20, "whole"),
-        ([f"{a} {b}" for a in ("red", "white") for b in ("wine", "cheese", "bread")] * 9, "whole"),
         (["food/bread", "food/cheese", "tool/saw"] * 20, "whole"),
         ([f"the cat {i} sat on a mat and slept" for i in range(60)] + ["a cat"] * 9, "whole"),
-        (["the cat sat", "a cat", "a dog and the cat", "the dog sat on a cat"] * 20, "whole"),
-        (["good, so good", "so good", "bad!", "good bad!"] * 20, ","),
+        # The same few words in all orders, but there are words of sentences among them, or stops.
+        ([f"the {a} is in a {b}" for a in TEN for b in TEN] + [f"a {a}" for a in 2 * TEN], "whole"),
+        ([f"{a} {b}." for a in TEN for b in TEN] + [f"{a}." for a in 2 * TEN], "whole"),
+        ([f"{a} {b}" for a in TEN for b in TEN] + 2 * TEN, "space"),
+        ([f"{a} {b}" for a in TEN for b in TEN], "whole"),  # always two: an adjective and a noun
+        # Nearly as many different words as cells: names, unless they come again and again.
+        ([words(range(i, i + 4 - i % 2), 80) for i in range(100)], "whole"),
+        ([words(range(i, i + 12 - i % 2), 80) for i in range(100)], "space"),
         (["use/edit use/view", "use/view", "use/mail use/view", "use/edit"] * 20, "whole"),
         (["a,b", *["b c d", "c d", "a d", "d", "b d c a", "a c", "b a d", "b c"] * 9], "space"),
         (["a|b, c", "d, e|f"], "|"),

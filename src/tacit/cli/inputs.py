@@ -271,6 +271,8 @@ def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
     refuse_model(str(path))
     if suffix in _READERS:
         _check_there(path)
+        if suffix == ".txt":
+            return _read_text(path)
         reader = _READERS[suffix]
         if reader is datasets.read_svmlight and model is not None:
             return reader(path, n_features=model.n_features, n_labels=len(model.names()))
@@ -283,6 +285,13 @@ def _read_dataset(path: Path, suffix: str, model: Fitted | None) -> Dataset:
     if suffix or len(path.parts) != 1:
         _check_there(path)
     return datasets.load(str(path))
+
+
+def _read_text(path: Path) -> Dataset:
+    try:
+        return datasets.read_xmlrepo(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; if it is a table, give --format csv") from None
 
 
 def _rows_of(data: Dataset, part: str) -> InputRows:

@@ -140,11 +140,13 @@ def _tell_matrices(rows: InputRows, as_json: bool) -> None:
     plan = Tacit().plan(rows.X, rows.said()) if n >= _FEWEST else None
     if as_json:
         seconds = None if plan is None else {"seconds": plan.seconds, "parts": list(plan.names)}
-        labels = rows.said().n_labels
-        print_json({"rows": n, "features": d, "labels": labels, "plan": seconds})
+        n_labels = rows.said().n_labels
+        print_json({"rows": n, "features": d, "labels": n_labels, "plan": seconds})
         return
+    labels = [" ".join(line.split()) for line in rows.said().summary().splitlines()]
     facts: list[tuple[str, object]] = [("data", rows.name), ("rows", f"{n:,}")]
-    facts += [("features", f"{d:,}"), ("labels", rows.said().summary())]
+    facts.append(("features", f"{d:,}"))
+    facts += [("labels" if i == 0 else "", line) for i, line in enumerate(labels)]
     if plan is not None:
         facts.append(("a fit", in_words(plan)))
     Console().print(facts_table(facts))

@@ -18,7 +18,7 @@ __all__ = ["Column", "columns_of"]
 Kind = Literal["text", "tags", "numbers", "yes/no", "names", "one of few", "empty"]
 
 _EXAMPLES, _LETTERS = 3, 40
-_TEXT_WORDS = 4  # words in the cell of the middle, or more: text
+_TEXT_WORDS = 3  # words in the cell of the middle, or more: text
 _FEW = 0.5  # most different cells for each row of a column that sorts rows
 
 

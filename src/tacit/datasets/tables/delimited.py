@@ -92,15 +92,16 @@ def _parsed(head: list[str], delimiter: str, most: int) -> list[list[str]]:
 
 
 def _delimiter(head: list[str], wanted: Sequence[str]) -> str:
-    """The one that gives the names wanted; else rows of the same width, of more cells than one."""
+    """The one that gives the names wanted, and rows as wide; else rows of several cells."""
 
     def fit(delimiter: str) -> tuple[bool, float, int]:
         rows = _parsed(head, delimiter, _LINES)
-        names = [{cell.strip() for cell in row} for row in rows[:FIRST]]
-        named = bool(wanted) and any(row.issuperset(wanted) for row in names)
         widths = Counter(map(len, rows))
+        names = [row for row in rows[:FIRST] if {c.strip() for c in row}.issuperset(wanted)]
+        if wanted and names:
+            return True, widths[len(names[0])] / len(rows), len(names[0])
         width = max(widths, key=lambda w: (widths[w], w), default=1)
-        return named, (widths[width] / len(rows) if width > 1 else 0.0), width
+        return False, (widths[width] / len(rows) if width > 1 else 0.0), width
 
     return max(_DELIMITERS, key=fit)
 

@@ -69,7 +69,7 @@ def is_number(cell: str) -> bool:
 
 def no_column(where: str, name: str, columns: Iterable[str]) -> str:
     """The sentence for a column that a table has not: what it has, and what may be meant."""
-    columns = list(columns)
+    columns = [column for column in columns if column]
     if not columns:
         return f"{where} has no column {name!r}; it has none"
     told = ", ".join(columns[:_TOLD])
