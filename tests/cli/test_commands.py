@@ -122,7 +122,7 @@ def test_what_somebody_said_no_to_is_never_proposed_again(here):
         row["kinds"] += [f"-{label}" for name, label in sorted(denied) if name == row["name"]]
     write_table("rows.jsonl", rows)
     assert proposals() == first - denied
-    run("fit", "rows.jsonl", *columns)
+    run("fit", "rows.jsonl", "--force", *columns)
     assert proposals() == first - denied
 
 
