@@ -59,6 +59,7 @@ def test_defaults_are_near_tuned_ridge_on_embedded_data(name, hidden):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.data
 @pytest.mark.skipif("TACIT_DATA" not in os.environ, reason="needs the real data sets")
 @pytest.mark.parametrize("hidden", [0, 0.5, 0.8])

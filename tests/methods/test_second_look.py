@@ -195,20 +195,3 @@ def test_rare_answers_are_learned_as_exactly_as_frequent_ones():
     found[features] = weights
     exact = regression(np.hstack([X.toarray(), extra[:, None]]), 0.0, yes, C=3.0)
     assert_allclose([*found, *trust[:, 0]], exact, atol=0.05)
-
-
-def test_how_much_is_shrunk_is_chosen_by_rows_that_were_not_seen():
-    """Where features tell all, little; where they tell little, and are many, much."""
-    chosen = []
-    for telling in (True, False):
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((400, 60)) * (rng.random((400, 60)) < 0.5)
-        top = TopK(np.tile(np.arange(6), (400, 1)), rng.random((400, 6)))
-        said = X[:, :6] + (0 if telling else 3 * rng.standard_normal((400, 6))) > 0
-        rows = Shortlists(sp.csr_array(X), top, said, said.any(axis=1), OffListEntries.none())
-        half = np.arange(400) < 200
-        look = SecondLook.chosen(rows.of_rows(half), rows.of_rows(~half), 6)
-        chosen.append(look.C)
-        wanted = SecondLook.fit(rows.of_rows(half), 6, look.C)
-        assert_array_equal(look.weights.toarray(), wanted.weights.toarray())
-    assert chosen == [10.0, 1.0]

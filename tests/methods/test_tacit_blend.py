@@ -217,3 +217,12 @@ def test_below_the_least_score_the_logarithm_goes_on_with_the_slope_it_has_there
     assert_allclose(np.diff(ends)[0] / (2 * step), 1 / max(score, least), rtol=1e-3)
     one_sided = [np.diff(logs(least + np.array(s), least))[0] for s in ([-step, 0], [0, step])]
     assert_allclose(*one_sided, rtol=1e-5)  # no corner
+
+
+def test_a_blend_goes_a_part_of_the_way_to_another_that_knows_more():
+    own = Blend(("a", "b"), np.array([1.0, 2.0]), 1.0, 0.5, np.array([1.0, 0.0]))
+    other = Blend(("a", "c"), np.array([3.0, 8.0]), 5.0, 0.7, np.array([2.0, 1.0]))
+    with_a_c = own.towards(other, 0.25)
+    assert with_a_c.names == ("a", "c")
+    assert_allclose([*with_a_c.weights, with_a_c.bias], [1.5, 2.0, 2.0])
+    assert with_a_c.exposure == 0.7

@@ -11,13 +11,15 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+from tacit.engines.solvers import inverse
+
 __all__ = ["ease"]
 
 
 def ease(YtY: Any, reg: float) -> Any:
     """The B of (1)."""
     xp = array_namespace(YtY)
-    P = xp.linalg.inv(YtY + reg * xp.eye(YtY.shape[0], dtype=YtY.dtype, device=YtY.device))
+    P = inverse(YtY + reg * xp.eye(YtY.shape[0], dtype=YtY.dtype, device=YtY.device))
     B = -P / xp.linalg.diagonal(P)
     diagonal = xp.arange(B.shape[0], device=B.device)
     B[diagonal, diagonal] = 0.0

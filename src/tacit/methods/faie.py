@@ -43,6 +43,9 @@ ALPHAS, FOLDS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4), 5
 class FaIE(MultiLabelEstimator):
     """Feature-aware implicit label space encoding, for complete labels.
 
+    Where four in five of some twenty labels a row are hidden, its defaults rank three points of P@3
+    behind tuned ridge: it takes what is hidden for noes.
+
     Parameters
     ----------
     rank : int, default=200
@@ -92,6 +95,10 @@ class FaIE(MultiLabelEstimator):
     (50, 2)
     """
 
+    behind_ridge = (
+        "Where four in five of some twenty labels a row are hidden, its defaults rank three points "
+        "of P@3 behind tuned ridge: it takes what is hidden for noes."
+    )
     model_kinds = (LowRank, OwnRegressor)
     chosen = ("alpha_",)
     _checks = {

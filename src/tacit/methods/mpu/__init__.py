@@ -58,6 +58,9 @@ _MOST_WEIGHTS = 2**31  # of a level on the CPU: 8 GiB in float32, twice while it
 class MPU(Online, MultiLabelEstimator):
     """Positive-unlabelled logistic regression, in stacked levels.
 
+    On a few thousand rows with some twenty labels each, its defaults rank eight points of P@3
+    behind tuned ridge.
+
     Parameters
     ----------
     levels : int, default=3
@@ -133,6 +136,10 @@ class MPU(Online, MultiLabelEstimator):
     array([[1, 0, 0, 1]], dtype=int8)
     """
 
+    behind_ridge = (
+        "On a few thousand rows with some twenty labels each, its defaults rank eight points of "
+        "P@3 behind tuned ridge."
+    )
     label_kinds = ("positive-only", "complete", "masked")
     model_kinds = (Stacked,)
     chosen = ("threshold_",)

@@ -97,6 +97,13 @@ class Blend:
         """log-odds of P(true), of features whose last axis is that of the names."""
         return features @ self.weights + self.bias
 
+    def towards(self, other: Blend, share: float) -> Blend:
+        """The log-odds of this blend for the most part, and a share of those of another."""
+        own, theirs = (dict(zip(b.names, b.weights.tolist())) for b in (self, other))
+        mixed = [(1 - share) * own.get(n, 0.0) + share * theirs[n] for n in other.names]
+        bias = (1 - share) * self.bias + share * other.bias
+        return replace(other, weights=np.array(mixed), bias=float(bias))
+
     def off_list(self, scores: np.ndarray, worst: np.ndarray) -> np.ndarray:
         """Those of labels off the shortlist, below the worst of each row on it."""
         found = self.lead[0] * logs(scores) + self.lead[1]
