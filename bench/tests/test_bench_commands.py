@@ -57,15 +57,15 @@ def test_people_see_a_table_and_the_budget(run):
 
 def test_the_report_is_a_page_of_what_is_there(run, tmp_path):
     run(*MISSING)
-    readme = tmp_path / "README.md"
-    readme.write_text("# Mine\n\n<!-- headline -->\n<!-- /headline -->\n\nThe end.\n")
-    found = run("report", "--output", "page.html", "--readme", "README.md")
+    board = tmp_path / "scoreboard.md"
+    board.write_text("# Mine\n\n<!-- headline -->\n<!-- /headline -->\n\nThe end.\n")
+    found = run("report", "--output", "page.html", "--headline", "scoreboard.md")
     assert found.exit_code == 0, found.output
     page = (tmp_path / "page.html").read_text()
     assert "bibtex" in page
     assert "tacit bench scale" in page  # what is not there is named with its command
-    assert readme.read_text().endswith("The end.\n")
-    assert "Ridge" in readme.read_text()
+    assert board.read_text().endswith("The end.\n")
+    assert "Ridge" in board.read_text()
 
 
 @pytest.mark.parametrize(

@@ -313,24 +313,26 @@ def test_how_it_was_measured_names_every_version_seed_and_budget(write):
     assert cells["cells"] == ["3"]
 
 
-def test_the_rest_of_a_readme_stays_byte_for_byte(write, tmp_path):
+def test_the_rest_of_a_page_stays_byte_for_byte(write, tmp_path):
     results = write(missing=[work("LEML", 10.0)])
-    readme = tmp_path / "README.md"
+    page = tmp_path / "page.md"
     before, after = "# é\r\n\ttabs \n".encode() + b"\xff", b"\n\r\nend <!-- /headline --> \n\n"
-    readme.write_bytes(before + b"<!-- headline -->old\n| x |\n<!-- /headline -->" + after)
+    page.write_bytes(before + b"<!-- headline -->old\n| x |\n<!-- /headline -->" + after)
     for _ in range(2):  # the second time it replaces its own
-        write_headline(readme, results)
+        write_headline(page, results)
         table = f"<!-- headline -->\n{headline(results)}\n<!-- /headline -->".encode()
-        assert readme.read_bytes() == before + table + after
+        assert page.read_bytes() == before + table + after
 
 
 @pytest.mark.parametrize(
     "text",
     ["none", "<!-- headline -->", "<!-- /headline -->", "<!-- /headline --><!-- headline -->"],
 )
-def test_a_readme_without_marks_is_one_clear_sentence_and_stays_as_it_is(write, tmp_path, text):
-    readme = tmp_path / "README.md"
-    readme.write_text(text)
-    with pytest.raises(ValueError, match=r"^readme '.*README.md' has no marks around a headline; "):
-        write_headline(readme, write())
-    assert readme.read_text() == text
+def test_a_page_without_marks_is_one_clear_sentence_and_stays_as_it_is(write, tmp_path, text):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(
+        ValueError, match=r"^--headline '.*page.md' has no marks around a headline; "
+    ):
+        write_headline(page, write())
+    assert page.read_text() == text

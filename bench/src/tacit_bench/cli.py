@@ -201,8 +201,8 @@ def run_study(
 @bench.command()
 def report(
     output: Annotated[Path, typer.Option(help="The page to write.")] = Path("tacit-bench.html"),
-    readme: Annotated[
-        Path | None, typer.Option(help="A Markdown file whose headline table to renew.")
+    headline: Annotated[
+        Path | None, typer.Option(help="A Markdown page whose headline table to renew.")
     ] = None,
     results: Results = FOLDER,
 ) -> None:
@@ -219,9 +219,9 @@ def report(
     with replacing(output) as beside:
         beside.write_text(made(results), encoding="utf-8")
     note(f"The report is in {output}.")
-    if readme is not None:
-        write_headline(readme, results)
-        note(f"The headline table of {readme} is renewed.")
+    if headline is not None:
+        write_headline(headline, results)
+        note(f"The headline table of {headline} is renewed.")
 
 
 def _pair(text: str) -> tuple[str, str]:

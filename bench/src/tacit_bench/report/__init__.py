@@ -1,4 +1,4 @@
-"""`tacit bench report`: one page of all that the boards hold, and the headline of the README.
+"""`tacit bench report`: one page of all that the boards hold, and the headline of the docs.
 
 The page is made from the files of lines alone; a board that is not there yet is a sentence that
 names the command to fill it. `scores.py` gathers what ours and peers reached, `accuracy.py`,

@@ -1,4 +1,4 @@
-"""The headline of the README: the best of ours against the best peer."""
+"""The headline of a page of the docs: the best of ours against the best peer."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def headline(results: Path) -> str:
     return HEADER + "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def write_headline(readme: Path, results: Path) -> None:
-    """Put `headline(results)` between the marks of a README; all else stays as it is."""
-    before, begin, rest = Path(readme).read_bytes().partition(MARKS[0].encode())
+def write_headline(page: Path, results: Path) -> None:
+    """Put `headline(results)` between the marks of a page; all else stays as it is."""
+    before, begin, rest = Path(page).read_bytes().partition(MARKS[0].encode())
     _, end, after = rest.partition(MARKS[1].encode())
     if not end:
         raise ValueError(
-            f"readme {str(readme)!r} has no marks around a headline; write a line {MARKS[0]} and, "
-            f"below it, a line {MARKS[1]} where the table is to stand"
+            f"--headline {str(page)!r} has no marks around a headline; write a line {MARKS[0]} "
+            f"and, below it, a line {MARKS[1]} where the table is to stand"
         )
     table = f"\n{headline(results)}\n".encode()
-    with replacing(readme) as beside:
+    with replacing(page) as beside:
         beside.write_bytes(before + begin + table + end + after)
