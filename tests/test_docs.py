@@ -18,6 +18,7 @@ LINKING = [*PAGES, ROOT / "bench" / "README.md"]
 FENCE = re.compile(r"^```(\w*)[ ]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ tacit (.*)\n((?:[^$].*\n)*)", re.MULTILINE)
 FIGURE = re.compile(r"\d+\.\d+")
+MADE = {"report.html"}  # with the site; tests/test_site.py sees that it is there
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
 
 
@@ -94,8 +95,22 @@ def _run_commands(console):
 
 @pytest.mark.parametrize("page", LINKING, ids=_name)
 def test_every_link_leads_to_a_file(page):
-    links = LINK.findall(page.read_text(encoding="utf-8"))
+    links = set(LINK.findall(page.read_text(encoding="utf-8"))) - MADE
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_figures_of_the_first_page_are_those_of_the_scoreboard():
+    shown, board = (
+        (ROOT / "docs" / name).read_text("utf-8") for name in ("index.md", "scoreboard.md")
+    )
+    measured = {
+        data: (f"{float(ours):.1f}", f"{float(peer):.1f}")
+        for data, ours, peer in re.findall(
+            r"^\| (\w+) \| 50% \| Tacit \| (\S+) \| [^|]+ \| (\S+) \|", board, re.MULTILINE
+        )
+    }
+    rows = re.findall(r"\((\w+)\) \| (\S+) \| (\S+) \(", shown)
+    assert {data: tuple(figures) for data, *figures in rows} == measured
 
 
 def _no_network(*args, **kwargs):

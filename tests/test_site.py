@@ -58,6 +58,24 @@ def test_every_page_is_in_the_navigation(site):
     assert {str(page.with_suffix(".html")) for page in PAGES} - shown == set()
 
 
+def test_the_site_has_the_report_and_links_it(site):
+    assert "The scoreboard of tacit" in (site / "report.html").read_text(encoding="utf-8")
+    for page in ("index.html", "scoreboard.html"):
+        assert 'href="report.html"' in (site / page).read_text(encoding="utf-8")
+
+
+def test_search_works_in_a_folder(site):
+    """The index is a script, and so is what stands in for the worker that a folder cannot start."""
+    assert (
+        (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index")
+    )
+    for path in site.rglob("*.html"):
+        if path.name != "report.html":
+            [shim] = [load for load in _Page(path).loads if "iframe-worker" in load]
+            # What is served for a page that is not there knows its place by the server's root.
+            assert (path.parent / shim.lstrip("/")).resolve().is_file(), path
+
+
 def test_nothing_is_loaded_from_outside(site):
     for path in site.rglob("*.html"):
         assert [load for load in _Page(path).loads if re.match(r"(https?:)?//", load)] == [], path
