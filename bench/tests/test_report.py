@@ -183,7 +183,7 @@ def test_the_headline_sets_the_best_mean_of_ours_beside_the_best_peer(write):
         peers=[work("A|B", 33.5), work("slow", 11.0), work("only peer", 5.0, rate=0.8)],
     )
     header, ruler, *lines = headline(results).splitlines()
-    assert header == "| data | hidden | best of ours | P@3 | best peer | P@3 | difference |"
+    assert header == "| data | hidden | best of ours | P@3 | best peer | P@3 | ahead |"
     assert header.count("|") == ruler.count("|")
     assert lines == [
         r"| toy | 50% | steady | 31.00 | A\|B | 33.50 | −2.50 |",

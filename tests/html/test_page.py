@@ -149,6 +149,15 @@ def test_only_a_table_without_numbers_may_become_a_list_under_its_headings():
     assert [c.get("data-name") for c in words.iter("td")] == ["a", 'b"']
 
 
+def test_a_table_of_many_columns_of_figures_may_become_a_block_for_each_row():
+    """On a phone, under headings that each cell carries; few columns stand beside each other."""
+    few, many = (
+        ElementTree.fromstring(table([*"abcdef"[:n]], [["name", *[0.5] * (n - 1)]])) for n in (4, 5)
+    )
+    assert [t.find("table").get("class") for t in (few, many)] == [None, "wide"]
+    assert [c.get("data-name") for c in many.iter("td")] == [*"abcde"]
+
+
 def test_bars_are_as_long_as_their_values_and_say_them():
     values = {"one": [0.5, 0.25], "two": [1.0, 0.125]}
     picture = svg(bar_chart("t", ["a", "b"], values, form=".3f"))

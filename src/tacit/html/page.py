@@ -84,7 +84,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Value]], form: str = ".
     """A table. Numbers stand to the right: whole ones with commas, others written by `form`.
 
     None is a number that is not there; `figure` makes text stand with the numbers. On a narrow
-    screen a table without numbers becomes a list, each cell under its heading.
+    screen nothing is cut: a table without numbers becomes a list, each cell after its heading, and
+    one of many columns a block for each row, each figure under its heading.
     """
     rows = list(rows)
     for row in rows:
@@ -100,8 +101,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Value]], form: str = ".
         return f"<tr>{''.join(written)}</tr>"
 
     body = "".join(line("td", row) for row in rows)
+    form_of = _WORDS if _NUMBER not in kinds else _WIDE if len(header) > _MOST_COLUMNS else ""
     return Html(
-        f'<div class="scroll"><table{"" if _NUMBER in kinds else _WORDS}>\n'
+        f'<div class="scroll"><table{form_of}>\n'
         f"<thead>{line('th', header)}</thead>\n<tbody>{body}</tbody>\n</table></div>"
     )
 
@@ -158,7 +160,9 @@ def facts(pairs: Iterable[tuple[str | int, str]]) -> Html:
     return Html(f'<dl class="facts">{"".join(items)}</dl>')
 
 
-_NUMBER, _SHORT, _WORDS = ' class="number"', ' class="short"', ' class="words"'
+_NUMBER, _SHORT = ' class="number"', ' class="short"'  # columns
+_WORDS, _WIDE = ' class="words"', ' class="wide"'  # tables
+_MOST_COLUMNS = 4  # of figures, side by side on a phone
 
 
 def _section(heading: str, parts: Sequence[str]) -> str:
@@ -230,11 +234,18 @@ table:not(.words) tr > :first-child { position: sticky; left: 0; background: var
 td { overflow-wrap: break-word; }
 @media (max-width: 40rem) {
   th, td { padding-right: .5rem; font-size: .85rem; }
-  .words thead { position: absolute; left: -999rem; }
+  :is(.words, .wide) thead { position: absolute; left: -999rem; }
   .words tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .words td { display: block; border: 0; padding: .1rem 0; font-size: .9rem; }
   .words td:first-child { font-weight: 600; }
-  .words td + td::before { content: attr(data-name) ": "; color: var(--faint); } }
+  .words td + td::before { content: attr(data-name) ": "; color: var(--faint); }
+  .wide, .wide tbody { display: block; }
+  .wide tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(5.2rem, 1fr));
+    gap: .3rem .8rem; padding: .6rem 0; border-bottom: 1px solid var(--rule); }
+  .wide tr > td { border: 0; padding: 0; text-align: left; white-space: normal; }
+  .wide tr > td:first-child { grid-column: 1 / -1; font-weight: 600; }
+  .wide td + td::before { content: attr(data-name); display: block; color: var(--faint);
+    font-size: .75rem; line-height: 1.3; } }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: 0 0 1.25rem; }
 a { color: var(--c0); text-underline-offset: .2em; }
 details { margin: 0 0 .6rem; }

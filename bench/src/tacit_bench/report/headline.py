@@ -12,7 +12,7 @@ from tacit_bench.report.words import not_measured, number, signed
 __all__ = ["headline", "write_headline"]
 
 MARKS = "<!-- headline -->", "<!-- /headline -->"
-HEADER = """| data | hidden | best of ours | P@3 | best peer | P@3 | difference |
+HEADER = """| data | hidden | best of ours | P@3 | best peer | P@3 | ahead |
 | --- | --: | --- | --: | --- | --: | --: |
 """
 
