@@ -72,7 +72,10 @@ def missing(
     features: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column of numbers of a table.")
     ] = None,
-    labels: Annotated[str, typer.Option(metavar="COLUMN", help="Column of tags.")] = "tags",
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column of tags.", show_default="tags"),
+    ] = None,
     separator: Annotated[str | None, typer.Option(help="What stands between tags.")] = None,
     seeds: Seeds = 1,
     device: Device = "cpu",

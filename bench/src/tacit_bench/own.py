@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import train_test_split
 
 from tacit.cli.inputs import TableColumns, read_rows, vectorised
+from tacit.cli.options import TagOptions
 from tacit.datasets import Dataset
 from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels, TopK, as_labels
@@ -33,8 +34,8 @@ TEST_SHARE = 0.2
 
 
 def own_data(path: str, columns: dict[str, Any] | None = None) -> Dataset:
-    """What is at a path; `columns` say what a table holds, as `TableColumns` does."""
-    named = TableColumns().given(**(columns or {}))
+    """What is at a path; `columns` say what a table holds, as `TagOptions` does."""
+    named = TableColumns().given(TagOptions(**(columns or {})))
     rows = read_rows(path, named, part="train")
     if isinstance(rows.X, list):  # words are counted on the rows that are learnt from
         train, test = _cut(len(rows))
