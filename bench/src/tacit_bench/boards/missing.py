@@ -28,7 +28,7 @@ from tacit_bench.work import Work, percent, prepared
 
 __all__ = ["DATA", "RATES", "best_single", "cells", "measure", "show"]
 
-DATA = ("bibtex", "delicious", "mediamill", "eurlex57k", "yso_finna_en")
+DATA = ("bibtex", "delicious", "mediamill", "rcv1sub1", "rcv1sub2", "eurlex57k", "yso_finna_en")
 RATES = (0.0, 0.2, 0.5, 0.8)
 OBSERVED = 0.2
 COMPLETED_ROWS = 4_000
