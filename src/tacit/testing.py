@@ -238,6 +238,26 @@ def check_save_and_load_give_the_identical_model(estimator: Any, kind: str) -> N
     assert_array_equal(loaded.classes_, Y.classes)
 
 
+def check_what_explains_a_score_adds_up_to_it(estimator: Any, kind: str) -> None:
+    """Of every entry, though few reasons are listed; or a sentence says that none can be named."""
+    X, Y = problem(kind)
+    fitted = clone(estimator).fit(X, Y)
+    scores = fitted.decision_function(X)
+    rows, labels = np.indices(scores.shape).reshape(2, -1)
+    said = _refusal(lambda: fitted.explain(X, rows, labels))
+    if said:
+        assert said.endswith("can say why")
+        return
+    for k in (1, 100):
+        found = fitted.explain(X, rows, labels, k)
+        _close(np.array([each.score for each in found]).reshape(scores.shape), scores)
+        for each in found:
+            total = sum(reason.amount for reason in each.reasons) + each.rest
+            assert_allclose(total, each.score, atol=1e-12 * np.abs(scores).max())
+            amounts = [abs(reason.amount) for reason in each.reasons]
+            assert amounts == sorted(amounts, reverse=True)
+
+
 CHECKS: list[Callable[[Any, str], None]] = [
     check for name, check in sorted(globals().items()) if name.startswith("check_")
 ]

@@ -59,6 +59,8 @@ from tacit.engines.losses import LOSSES
 from tacit.estimators import Fit, MultiLabelEstimator, Problem, shared_checks
 from tacit.labels import check_dense
 from tacit.missing import HeldOut
+from tacit.models.explanation import Contributions
+from tacit.models.low_rank import of_weights
 from tacit.models.model import Model, check_shape
 
 __all__ = ["Elkan08"]
@@ -114,6 +116,13 @@ class LogRatio(Model):
             return logarithm, None
         c = block.backend.asarray(self.c)
         return logarithm - array_namespace(c).log(c), None
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """What features add to the log-odds z of W; the rest leads from z to the score."""
+        z = of_weights(block, labels, self.W, None)
+        total = np.asarray(z.amounts["feature"].sum(axis=1))
+        scale = np.log(self.c[labels]) if self.divided else 0.0
+        return Contributions(z.amounts, -softplus(-total) - scale - total)
 
     def unsaid_factors(self, block: Block, fold_in: bool) -> tuple[Array, None]:
         """The logarithm of w of (3), before it is cut at 1."""

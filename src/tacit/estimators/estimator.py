@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 from zlib import crc32
@@ -30,7 +30,7 @@ from tacit.engines.descend import Checkpoint, State
 from tacit.engines.index import LabelIndex, check_index
 from tacit.engines.problem import Problem
 from tacit.estimators.fit import Fit
-from tacit.estimators.names import labels_of
+from tacit.estimators.names import labels_of, places_of
 from tacit.estimators.placing import (
     are_blocks,
     check_kind,
@@ -47,7 +47,8 @@ from tacit.labels import Kind, Labels, TopK, check_dense
 from tacit.metrics import ndcg_at_k
 from tacit.missing import Rates
 from tacit.missing.rates import no_rates
-from tacit.models import Completion, LowRank, Model
+from tacit.models import Completion, Explanation, LowRank, Model
+from tacit.models.explanation import explanations
 
 __all__ = ["MultiLabelEstimator", "checked_k", "shared_checks"]
 
@@ -342,6 +343,61 @@ class MultiLabelEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "out, or use LEML or GenEML"
             )
         return bool(asked)
+
+    def explain(
+        self,
+        X: Any,
+        rows: Any,
+        labels: Any,
+        k: int = 5,
+        *,
+        names: Sequence[str] | None = None,
+    ) -> list[Explanation]:
+        """Why entries have the scores of `decision_function`: what counts most for and against.
+
+        Of linear methods that are features; of `Neighbours` rows of the fit that have the label; of
+        `Tacit` its parts, with the features of the first of them as `lead`. With what is not listed
+        (`rest`) they add up to the score. What else was said of a row, by which `complete` may also
+        go, is not looked at.
+
+        Parameters
+        ----------
+        X
+            The rows.
+        rows, labels : int or array of ints; int, str or array of these
+            The entries: a row of X, and the number or name of a label. One row stands for each
+            label, or one label for each row.
+        k : int, default=5
+            At most so many features, rows or labels for each entry; of parts there are few.
+        names : sequence of str, default=None
+            What features are called, as ``pipeline[:-1].get_feature_names_out()`` says; None are
+            the columns of the data frame of the fit, or else numbers.
+        """
+        X, k = self._features(X), checked_k(k)
+        rows, at = np.atleast_1d(rows), places_of(labels, self.classes_)
+        if len({len(rows), len(at), 1}) > 2:
+            raise ValueError(f"give a row for each label; got {len(rows)} rows, {len(at)} labels")
+        rows, at = np.broadcast_arrays(rows, at)
+        if rows.dtype.kind not in "iu" or ((rows < 0) | (rows >= X.shape[0])).any():
+            raise ValueError(f"rows must be numbers of rows of X, 0 to {X.shape[0] - 1}")
+        called: Any = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        called = called if names is None else names
+        if len(called) != self.n_features_in_:
+            raise ValueError(
+                f"names must be of all {self.n_features_in_} features; got {len(called)}"
+            )
+        found, start = list[Explanation](), 0
+        for block in self._blocks(X[rows], max(self.n_features_in_, self.model_.completion_width)):
+            own = at[start : start + block.Y.shape[0]]
+            made = self.model_.contributions(block, own)
+            if made is None:
+                raise ValueError(
+                    f"the scores of this {type(self).__name__} are no sums over features or rows, "
+                    "so that none can be named; Tacit, Ridge and LEML can say why"
+                )
+            found += explanations(made, {"feature": called, "label": list(self.classes_)}, k)
+            start += len(own)
+        return found
 
     def transform(self, X: Any) -> np.ndarray:
         """The latent code of each row, of shape (n_samples, rank)."""

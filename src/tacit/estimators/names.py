@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from itertools import chain
 from numbers import Integral
@@ -12,7 +13,7 @@ import numpy as np
 from tacit.datasets.tables.tags import LIST, cut, found
 from tacit.labels import Kind, Labels, as_labels
 
-__all__ = ["labels_of"]
+__all__ = ["labels_of", "places_of"]
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -37,6 +38,22 @@ def labels_of(Y: Any, kind: Kind, classes: Iterable[Any] | None = None) -> Label
     names = set(chain.from_iterable(rows))
     known = _sorted(names) if classes is None else [str(name) for name in classes]
     return Labels.from_sets(rows, known, kind="complete" if kind == "complete" else "positive-only")
+
+
+def places_of(labels: Any, classes: np.ndarray) -> np.ndarray:
+    """The numbers of labels that are given by number or by name."""
+    place = {str(name): j for j, name in enumerate(classes)}
+
+    def found(label: Any) -> int:
+        is_name = isinstance(label, str)
+        j = place.get(label, -1) if is_name else label
+        if not isinstance(j, Integral) or not 0 <= int(j) < len(classes):
+            close = difflib.get_close_matches(label, place, n=1) if is_name else []
+            more = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"the model knows no label {label!r}{more}")
+        return int(j)
+
+    return np.array([found(label) for label in np.atleast_1d(np.asarray(labels, object))], int)
 
 
 def _cells(Y: Any) -> list[Any] | None:

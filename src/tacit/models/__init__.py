@@ -1,4 +1,5 @@
 from tacit.models.completion import Completion as Completion
+from tacit.models.explanation import Explanation as Explanation
 from tacit.models.fold_in import fold_in as fold_in
 from tacit.models.low_rank import FixedH as FixedH
 from tacit.models.low_rank import FixedW as FixedW

@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.basics.numerics import sigmoid
+from tacit.models.explanation import Contributions, of_features
 from tacit.models.model import Model, check_shape
 
 __all__ = ["HiddenLayer"]
@@ -44,6 +45,12 @@ class HiddenLayer(Model):
         xp = array_namespace(U)
         one = xp.ones((U.shape[0], 1), dtype=U.dtype, device=U.device)
         return xp.concat([U, one], axis=1), block.backend.kept(self.H)
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """Of the units that are above 0 in a row: among them alone the network is linear."""
+        V = self.H[labels, :-1] * (block.backend.to_numpy(self.codes(block)) > 0)
+        amounts = of_features(block, lambda i, at: self.W[at] @ V[i])
+        return Contributions({"feature": amounts}, self.H[labels, -1].astype(np.float64))
 
     def probability(self, scores: Array) -> Array:
         return sigmoid(scores)

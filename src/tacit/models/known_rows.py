@@ -22,6 +22,7 @@ from scipy.spatial import KDTree
 
 from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
+from tacit.models.explanation import Contributions
 from tacit.models.hidden_layer import HiddenLayer
 from tacit.models.low_rank import LowRank
 from tacit.models.model import Model, check_shape
@@ -71,6 +72,10 @@ class KnownRows(Model):
 
     def factors(self, block: Block) -> tuple[Array, Array | None]:
         return self.inner.factors(self._told(block))
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """The weight that a known row has of its own comes behind those of all features."""
+        return self.inner.contributions(self._told(block), labels)
 
     def probability(self, scores: Array) -> Array:
         return self.inner.probability(scores)

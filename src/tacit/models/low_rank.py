@@ -13,11 +13,12 @@ from tacit.backends.block import Block
 from tacit.basics.numerics import inner
 from tacit.basics.params import a_float
 from tacit.engines.losses import LOSSES
+from tacit.models.explanation import Contributions, of_features
 from tacit.models.fold_in import fold_in
 from tacit.models.links import LINKS, link_of
 from tacit.models.model import Model, check_shape
 
-__all__ = ["FixedH", "FixedW", "LowRank"]
+__all__ = ["FixedH", "FixedW", "LowRank", "of_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,9 @@ class LowRank(Model):
     def probability(self, scores: Array) -> Array:
         return LINKS[self.link].probability(scores)
 
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        return of_weights(block, labels, self.W, self.H)
+
     def unsaid_factors(self, block: Block, fold_in: bool) -> tuple[Array, Array | None]:
         return self._folded_in(block) if fold_in else self.factors(block)
 
@@ -102,6 +106,17 @@ class LowRank(Model):
 
 
 a_weight, _ = a_float(above=0, at_most=1)
+
+
+def of_weights(
+    block: Block, labels: np.ndarray, W: np.ndarray, H: np.ndarray | None
+) -> Contributions:
+    """x_j w_jl with the weights W Hᵀ."""
+
+    def weights(i: int, at: np.ndarray) -> np.ndarray:
+        return W[at, labels[i]] if H is None else W[at] @ H[labels[i]]
+
+    return Contributions({"feature": of_features(block, weights)}, np.zeros(len(labels)))
 
 
 class FixedH:

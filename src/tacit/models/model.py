@@ -7,6 +7,7 @@
     probabilities(block)  that of all labels of each row, or of its best
     rates_of(block)       how often a label is said where it is true, if the model knows
     completion(block, k)  the k best of what was not said of each row
+    contributions(block, labels)  what features, rows or parts add to a score of each row
     numbers(), arrays()   what a file keeps of it, and `from_arrays`, which checks what it is given
 
 The estimator places rows on a backend and forwards; a file holds a model; whoever serves one needs
@@ -30,6 +31,7 @@ from tacit.backends import Array
 from tacit.backends.block import Block
 from tacit.labels import TopK
 from tacit.missing.rates import Rates, shares
+from tacit.models.explanation import Contributions
 
 __all__ = ["Model", "check_shape", "said", "silent_shift"]
 
@@ -119,6 +121,10 @@ class Model(ABC):
     def unsaid_factors(self, block: Block, fold_in: bool) -> tuple[Array, Array | None]:
         """As `factors`, of scores whose probability is that of being true though nobody said so."""
         return self.factors(block)
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions | None:
+        """What makes the score of one label of each row; None where scores are no such sums."""
+        return None
 
     # What follows
 

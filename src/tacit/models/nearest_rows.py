@@ -5,6 +5,7 @@ The formulas (1) to (3) are in `tacit.baselines.neighbours`, the estimator that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -16,6 +17,7 @@ from tacit.backends import Array, Sparse
 from tacit.backends.block import Block
 from tacit.basics.params import an_int
 from tacit.blocks import Blocks
+from tacit.models.explanation import Contributions
 from tacit.models.model import Model, check_shape
 
 __all__ = ["NearestRows"]
@@ -61,15 +63,37 @@ class NearestRows(Model):
         return np.dtype(self.X.dtype)
 
     def factors(self, block: Block) -> tuple[Array, None]:
-        n = block.Y.shape[0]
-        scores = np.empty((n, self.n_labels), self.dtype)
+        scores = np.empty((block.Y.shape[0], self.n_labels), self.dtype)
+        for rows in self._pieces(block):
+            scores[rows] = self._scores(block.some(rows))
+        return scores, None
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """Of each near row that has the label, its share of the votes."""
+        pieces = [self._shares(block.some(rows), labels[rows]) for rows in self._pieces(block)]
+        amounts, offsets = zip(*pieces)
+        return Contributions({"row": sp.vstack(amounts, format="csr")}, np.concatenate(offsets))
+
+    def _shares(self, part: Block, labels: np.ndarray) -> tuple[sp.csr_array, np.ndarray]:
+        """The terms of (2) or (3), and the rate of a label that no near row knows."""
+        w = self._votes(part).astype(np.float64)
+        has = sp.csr_array(w * self.Y[:, labels].T)
+        if self.known is None:
+            return sp.csr_array(has / _or_one(w.sum(axis=1))[:, None]), np.zeros(len(labels))
+        heard = (w * self.known[:, labels].T).sum(axis=1)
+        return (
+            sp.csr_array(has / _or_one(heard)[:, None]),
+            np.where(heard > 0, 0.0, self._known_rates[labels]),
+        )
+
+    def _pieces(self, block: Block) -> Iterator[slice]:
+        """The rows of a block, so many at a time that their cosines can be laid out."""
         # Dense rows meet new ones that were laid out too, of as many features.
         width = self.X.shape[0] if sp.issparse(self.X) else max(self.X.shape)
         size = max(1, _COSINES // width)
+        n = block.Y.shape[0]
         for start in range(0, n, size):
-            rows = slice(start, min(start + size, n))
-            scores[rows] = self._scores(block.some(rows))
-        return scores, None
+            yield slice(start, min(start + size, n))
 
     def _scores(self, part: Block) -> np.ndarray:
         """(2), or (3) where labels are masked."""

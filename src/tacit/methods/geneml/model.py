@@ -24,6 +24,8 @@ from tacit.labels import TopK
 from tacit.methods.geneml.em import Context, folded_codes
 from tacit.missing import Rates
 from tacit.missing.rates import shares
+from tacit.models.explanation import Contributions
+from tacit.models.low_rank import of_weights
 from tacit.models.model import Model, check_shape, silent_shift
 
 __all__ = ["ExposedLowRank", "Sampled"]
@@ -86,6 +88,9 @@ class ExposedLowRank(Model):
     def factors(self, block: Block) -> tuple[Array, Array]:
         kept = block.backend.kept
         return block.project(kept(self.W)), kept(self.H)
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        return of_weights(block, labels, self.W, self.H)
 
     def probability(self, scores: Array) -> Array:
         return sigmoid(scores)
@@ -220,6 +225,9 @@ class Sampled(Model):
     def factors(self, block: Block) -> tuple[Array, Array]:
         kept = block.backend.kept
         return block.project(kept(self.W)), kept(self.H)
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        return of_weights(block, labels, self.W, self.H)
 
     def probability(self, scores: Array) -> Array:
         return sigmoid(scores)

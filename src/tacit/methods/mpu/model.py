@@ -14,6 +14,7 @@ from tacit.basics.numerics import sigmoid
 from tacit.basics.params import an_int
 from tacit.methods.mpu.folded_batches import predictions
 from tacit.missing import Rates
+from tacit.models.explanation import Contributions, Kind, of_features
 from tacit.models.model import Model, check_shape, silent_shift
 
 __all__ = ["Stacked"]
@@ -87,11 +88,27 @@ class Stacked(Model):
 
     def factors(self, block: Block) -> tuple[Array, None]:
         """The scores of the last level: those of each level are features of the next."""
-        F = self.codes(block)
-        for W in self._above():
-            block = replace(block, more=(*block.more, predictions(F, self.top, block.backend)))
+        block, W = self._last_level(block)
+        return block.project(block.backend.kept(W)), None
+
+    def _last_level(self, block: Block) -> tuple[Block, np.ndarray]:
+        """The rows as the last level sees them, and its weights."""
+        W = self.W
+        for above in self._above():
             F = block.project(block.backend.kept(W))
-        return F, None
+            block = replace(block, more=(*block.more, predictions(F, self.top, block.backend)))
+            W = above
+        return block, W
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """Of the last level: those of features, and of what is predicted of labels below it."""
+        block, W = self._last_level(block)
+        found = of_features(block, lambda i, at: W[at, labels[i]])
+        amounts: dict[Kind, Any] = {"feature": found[:, : len(self.W)]}
+        for start in range(len(self.W), len(W), self.n_labels):
+            level = found[:, start : start + self.n_labels]
+            amounts["label"] = level if "label" not in amounts else amounts["label"] + level
+        return Contributions(amounts, np.zeros(len(labels)))
 
     def _above(self) -> list[np.ndarray]:
         """The weights of the levels above the base."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from tacit.backends import Array
@@ -29,6 +30,7 @@ from tacit.methods.tacit.second_look import SecondLook, rows_of
 from tacit.methods.tacit.voice import Voice
 from tacit.missing import Rates
 from tacit.models import Model
+from tacit.models.explanation import Contributions
 from tacit.models.model import said, silent_shift
 
 __all__ = ["RARITY", "Blended"]
@@ -184,6 +186,25 @@ class Blended(Model):
         scores = np.empty((len(top.indices), self.n_labels), self.dtype)
         np.put_along_axis(scores, top.indices, ranked, axis=1)
         return scores
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        """What each part adds to the log-odds; behind the shortlist the lead alone adds."""
+        top, blend = self.listed(block, more=self.n_labels), self.blend
+        place = np.argmax(top.indices == labels[:, None], axis=1)[:, None]
+        here = TopK(*(np.take_along_axis(a, place, axis=1) for a in top))
+        which = [self.names().index(name) for name in blend.names]
+        amounts = self.features(block, here, None)[:, 0, which] * blend.weights
+        offset = np.full(len(labels), blend.bias)
+        behind = np.flatnonzero(place[:, 0] >= (self.shortlist or self.n_labels))
+        if len(behind):
+            ranked = self._blended(block, top, blend, None)
+            amounts[behind] = 0
+            amounts[behind, 0] = blend.lead[0] * logs(here.scores[behind, 0])
+            offset[behind] = ranked[behind, place[behind, 0]] - amounts[behind, 0]
+        lead = None  # random waves have no names
+        if self.scaling.kind != "fourier":
+            lead = self.voices[0].model.contributions(self.scaling(block), labels)
+        return Contributions({"part": sp.csr_array(amounts)}, offset, blend.names, lead)
 
     def top_k(self, block: Block, k: int) -> TopK:
         return self._ranked(block, k, None, self.blend, None)

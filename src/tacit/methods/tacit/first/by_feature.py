@@ -33,6 +33,7 @@ from tacit.methods.tacit.first.ridge import Unseen
 from tacit.methods.tacit.judge import RANKS, gains
 from tacit.methods.tacit.limits import Limits
 from tacit.metrics.top import contains
+from tacit.models.explanation import Contributions
 from tacit.models.model import Model, check_shape
 from tacit.models.sparse import sparse_of
 
@@ -126,6 +127,11 @@ class SparseWeights(Model):
     def factors(self, block: Block) -> tuple[Array, None]:
         scores = sp.csr_array(_sparse(block) @ self.W).toarray()
         return block.backend.asarray(scores), None
+
+    def contributions(self, block: Block, labels: np.ndarray) -> Contributions:
+        own = sp.csr_array(self.W[:, labels].T)
+        amounts = sp.csr_array(_sparse(block).multiply(own), dtype=np.float64)
+        return Contributions({"feature": amounts}, np.zeros(len(labels)))
 
     def best(self, block: Block, m: int, skip: Any) -> TopK:
         """The best m labels of the rows, without those of the pattern `skip`."""
