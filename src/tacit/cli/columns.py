@@ -15,7 +15,10 @@ from tacit.datasets.tables.files import open_table
 from tacit.datasets.tables.opentable import OpenTable
 from tacit.datasets.tables.tags import POSSIBLE, spelt
 
-__all__ = ["TableColumns"]
+__all__ = ["ANSWER", "TableColumns"]
+
+ANSWER = ("row", "has", "label", "probability", "why")
+"""The columns of what `tacit complete` and `tacit predict` write."""
 
 _LISTS = ("text", "features", "labels")
 _KEPT = (*_LISTS, "id", "separator", "case", "noes")  # in a model file
@@ -35,14 +38,19 @@ class TableColumns:
     delimiter: str | None = None
     encoding: str | None = None
     format: str | None = None
+    show: tuple[str, ...] = ()  # carried along to the answer
 
-    def given(self, options: TableOptions) -> Self:
+    def given(self, options: TableOptions, show: Iterable[str] | None = None) -> Self:
         """These columns, save where the user names others."""
         said: dict[str, Any] = {name: value for name, value in asdict(options).items() if value}
         if "separator" in said:
             said["separator"] = spelt(said["separator"])
         named = {k: tuple(v) if isinstance(v, list) else v for k, v in said.items()}
-        return replace(self, **cast(dict[str, Any], named))
+        own = tuple(dict.fromkeys(show or ()))
+        for name in own:
+            if name in ANSWER:
+                raise ValueError(f"--show {name}: the answer has a column {name} of its own")
+        return replace(self, show=own, **cast(dict[str, Any], named))
 
     def as_read(self, reading: Reading | None) -> Self:
         """What to read more tables by: what was found out in this one is now settled."""
@@ -94,6 +102,7 @@ class TableColumns:
                 format=self.format,
                 case=cast(Any, self.case),
                 noes=cast(Any, self.noes),
+                keep=self.show,
             )
 
 

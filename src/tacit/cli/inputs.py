@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +60,7 @@ class InputRows:
     reading: Reading | None = None  # of a table: what was understood of it
     Y_train: Labels | None = None  # of a data set whose test rows these are
     seen: bool = False  # a data set without test rows: a model may have been trained on these
+    kept: dict[str, list[str]] = field(default_factory=dict)  # columns to carry along, by name
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -68,6 +69,10 @@ class InputRows:
         """The labels, where they were asked for."""
         assert self.Y is not None
         return self.Y
+
+    def shown(self, row: int) -> dict[str, str]:
+        """The cells of a row that are to be carried along."""
+        return {name: cells[row] for name, cells in self.kept.items()}
 
 
 def read_rows(
@@ -99,8 +104,8 @@ def read_rows(
         rows = _read_table(path, columns, labels, model)
     else:
         dataset = _read_dataset(path, suffix, model)
-        if columns.text or columns.features or columns.id:
-            column = (*columns.text, *columns.features, columns.id)[0]
+        if columns.text or columns.features or columns.id or columns.show:
+            column = (*columns.text, *columns.features, *columns.show, columns.id)[0]
             raise ValueError(
                 f"{data} is not a table, so it has no column {column!r}; "
                 f"give a file that ends in {', '.join(_TABLES)}"
@@ -166,6 +171,15 @@ class Fitted:
         for step in self.steps[:-1]:
             X = step.transform(X)
         return X
+
+    def feature_names(self) -> list[str]:
+        """What the features of the estimator are called: words, or columns, or numbers."""
+        n, own = self.estimator.n_features_in_, self.columns.features
+        if len(self.steps) == 1 and len(own) == n:
+            return list(own)
+        if len(self.steps) == 2 and self.reads_text:
+            return self.steps[0].get_feature_names_out().tolist()
+        return [f"feature {j}" for j in range(n)]
 
     def names(self) -> list[str]:
         return [str(name) for name in self.estimator.classes_]
@@ -248,7 +262,7 @@ def _read_table(path: Path, columns: TableColumns, labels: bool, model: Fitted |
         for sentence in (*table.reading.notes, *(doubt.what for doubt in table.reading.doubts)):
             note(f"{path.name}: {sentence}")
     ids = range(len(X)) if table.ids is None else table.ids
-    return InputRows(path.name, X, table.Y, ids, table.reading)
+    return InputRows(path.name, X, table.Y, ids, table.reading, kept=table.kept)
 
 
 def _check_finite(X: Any, name: str, columns: Sequence[str]) -> None:

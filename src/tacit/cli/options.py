@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-__all__ = ["AsJson", "Force", "ModelFile", "OutputFile", "TableOptions", "TagOptions"]
-__all__ += ["reads_a_table"]
+__all__ = ["AsJson", "Force", "ModelFile", "OutputFile", "Show", "TableOptions"]
+__all__ += ["TagOptions", "Why", "reads_a_table"]
 
 _FOUND = "found out"
 
@@ -22,6 +22,12 @@ OutputFile = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+Show = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Carry this column along; may be repeated."),
+]
+Why = Annotated[bool, typer.Option("--why", help="Say what counts most for each label.")]
 
 
 @dataclass(frozen=True)

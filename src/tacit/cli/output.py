@@ -15,7 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["cell", "check_new", "facts_table", "note", "print_json", "stage"]
+__all__ = ["cell", "check_new", "facts_table", "lines", "note", "print_json", "stage"]
 
 
 @contextmanager
@@ -70,6 +70,11 @@ def cell(text: object) -> Text:
     '[bold]x '
     """
     return Text(_printable(str(text)))
+
+
+def lines(texts: Iterable[str]) -> Text:
+    """Such cells below each other in one."""
+    return Text("\n").join(map(cell, texts))
 
 
 def _printable(text: str) -> str:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupShuffleSplit
 
+from tacit.cli.why import Carriers
 from tacit.datasets.dataset import Dataset
 from tacit.estimators import MultiLabelEstimator
 from tacit.labels import Labels
@@ -106,7 +107,7 @@ def suggestions(data: Dataset, model: MultiLabelEstimator) -> list[Suggestion]:
     """The most probable unsaid tags that have a reason: one a source, and at most two of a tag."""
     X = sp.csr_array(TfidfTransformer(sublinear_tf=True).fit_transform(data.X))
     found = model.fit(X, data.Y.as_complete()).complete(X, data.Y, k=5)
-    reason = _Reasons(data)
+    counted, features = Carriers(data.X, data.Y.positives), np.asarray(data.feature_names)
     names, classes = np.asarray(data.row_names), np.asarray(data.Y.classes)
     source = data.extra["source"]
     # Nearly every package has its one role already, and a second is a mistake more often than not.
@@ -119,7 +120,7 @@ def suggestions(data: Dataset, model: MultiLabelEstimator) -> list[Suggestion]:
             break
         if role[label] or source[row] in sources or tags[label] == 2:
             continue
-        because = reason.of(row, label)
+        because = _reason(counted, features, row, label)
         if because is None:
             continue
         sources.add(source[row])
@@ -131,21 +132,12 @@ def suggestions(data: Dataset, model: MultiLabelEstimator) -> list[Suggestion]:
     return chosen
 
 
-class _Reasons:
-    """How many of the packages with a feature carry a tag: a reason that a person can check."""
-
-    def __init__(self, data: Dataset):
-        self.present = sp.csr_array(data.X > 0, dtype=np.float32)
-        self.names = np.asarray(data.feature_names)
-        self.packages = np.asarray(self.present.sum(axis=0))
-        self.carriers = sp.csr_array(self.present.T @ data.Y.positives.astype(np.float32))
-
-    def of(self, row: int, label: int) -> str | None:
-        features = self.present[[row]].indices
-        carriers = self.carriers[features][:, [label]].toarray().ravel()
-        packages = self.packages[features]
-        share = carriers / (packages + 10)  # ten more without it: a rare feature proves little
-        if share.max(initial=0.0) < CHECKABLE:
-            return None
-        best = np.argmax(share)
-        return f"{self.names[features[best]]} ({carriers[best]:,.0f} of {packages[best]:,.0f})"
+def _reason(counted: Carriers, names: np.ndarray, row: int, label: int) -> str | None:
+    """The feature of a package of which most packages carry the tag, for a person to check."""
+    features = counted.X[[row]].indices
+    carriers, packages = counted.of(label)[features], counted.rows[features]
+    share = carriers / (packages + 10)  # ten more without it: a rare feature proves little
+    if share.max(initial=0.0) < CHECKABLE:
+        return None
+    best = np.argmax(share)
+    return f"{names[features[best]]} ({carriers[best]:,} of {packages[best]:,})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -26,11 +26,13 @@ class Asked:
     features: list[str]
     labels: list[str]
     id: str | None
+    keep: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()  # that `labels` came from
 
     @property
     def all(self) -> list[str]:
-        return [*self.text, *self.features, *self.labels, *([] if self.id is None else [self.id])]
+        own = [] if self.id is None else [self.id]
+        return [*self.text, *self.features, *self.labels, *own, *self.keep]
 
     @property
     def exact(self) -> list[str]:
@@ -40,7 +42,7 @@ class Asked:
 
 def settled(asked: Asked, rows: OpenTable) -> Asked:
     """The same, with patterns as the columns that they match; ValueError for what is not there."""
-    others = {*asked.text, *asked.features, asked.id}
+    others = {*asked.text, *asked.features, asked.id, *asked.keep}
     labels: list[str] = []
     patterns = []
     for name in asked.labels:
@@ -51,7 +53,7 @@ def settled(asked: Asked, rows: OpenTable) -> Asked:
         else:
             labels.append(name)
     labels = list(dict.fromkeys(labels))
-    them = Asked(asked.text, asked.features, labels, asked.id, tuple(patterns))
+    them = replace(asked, labels=labels, patterns=tuple(patterns))
     for name in them.all:
         if name not in rows.columns:
             hint = _a_column_each(rows) if name in labels else ""

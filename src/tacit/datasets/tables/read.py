@@ -48,6 +48,8 @@ class Table:
         The id column.
     reading : Reading
         What was understood of the table, and what seems wrong with it; `print` it.
+    kept : dict of lists of str
+        The columns that were kept, by name.
     """
 
     text: list[str] | None
@@ -55,6 +57,7 @@ class Table:
     Y: Labels | None
     ids: list[str] | None
     reading: Reading
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_table(
@@ -70,6 +73,7 @@ def read_table(
     format: str | None = None,
     case: Case | None = None,
     noes: Noes = "none",
+    keep: Sequence[str] = (),
 ) -> Table:
     r"""Read the columns asked for, a batch of rows at a time.
 
@@ -108,6 +112,8 @@ def read_table(
     noes : {"none", "zeros", "all"}, default="none"
         What is a no: nothing, so that labels are positive-only; what a column of its own says no to
         (0, no, false), while blanks are unsaid; or all that is not said, so that they are complete.
+    keep : sequence of str, default=()
+        Other columns to carry along, such as a title; of lines that are one row the first counts.
     """
     for name, value, allowed in (
         ("case", case, (None, "keep", "lower")),
@@ -121,6 +127,7 @@ def read_table(
         [features] if isinstance(features, str) else list(features or []),
         [] if labels is None else [labels] if isinstance(labels, str) else list(labels),
         id,
+        tuple(keep),
     )
     rows = open_table(source, asked.exact, delimiter, encoding, format)
     asked = settled(asked, rows)
@@ -138,6 +145,7 @@ class _Gathered:
     text: list[str] = field(default_factory=list)
     numbers: array = field(default_factory=lambda: array("f"))
     ids: list[str] = field(default_factory=list)
+    kept: dict[str, list[str]] = field(default_factory=dict)
     lines: int = 0
     n: int = 0  # rows, of which a line may be a part
 
@@ -177,7 +185,7 @@ def _read(
         doubts,
     )
     text = got.text if asked.text else None
-    return Table(text, X if asked.features else None, Y, ids, reading)
+    return Table(text, X if asked.features else None, Y, ids, reading, got.kept)
 
 
 def _gathered(
@@ -187,7 +195,7 @@ def _gathered(
     read: Reader,
     said: Said,
 ) -> _Gathered:
-    got, place = _Gathered(said), dict[tuple, int]()
+    got, place = _Gathered(said, kept={c: [] for c in asked.keep}), dict[tuple, int]()
     for at, row in rows:
         got.lines += 1
         words = " ".join(_shown(row.get(c)) for c in asked.text)
@@ -202,6 +210,8 @@ def _gathered(
             got.numbers.extend(numbers)
             if asked.id is not None:
                 got.ids.append(name)
+            for column, cells in got.kept.items():
+                cells.append(_shown(row.get(column)))
         said.add(i, *read(row, at))
     return got
 
