@@ -194,6 +194,13 @@ def test_a_column_of_the_answer_is_not_carried_along(fitted, name):
     assert f"--show {name}: the answer has a column {name} of its own" in done.stderr
 
 
+def test_the_name_of_a_column_is_no_markup(fitted):
+    write_table("odd.csv", [{**row, "[bold]x": "y"} for row in ROWS])
+    args = ("m.tacit", "odd.csv", "--show", "[bold]x")
+    assert "[bold]x" in run("complete", *args).stdout
+    assert "[bold]x" in run("predict", *args).stdout
+
+
 def test_a_column_to_show_must_be_there(fitted):
     assert "did you mean 'about'" in run("complete", *fitted, "--show", "abuot", code=2).stderr
     X = sp.csr_array(np.eye(2))

@@ -45,7 +45,7 @@ def facts_table(facts: Iterable[tuple[str, object]]) -> Table:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in facts:
-        grid.add_row(name, cell(value))
+        grid.add_row(cell(name), cell(value))
     return grid
 
 

@@ -99,7 +99,7 @@ def _print_table(
 
     console, table = Console(), Table()
     for name in found[0][0]:
-        table.add_column(name)
+        table.add_column(cell(name))
     if texts is not None:
         table.add_column("text", no_wrap=True, max_width=min(30, 3 * console.width // 8))
     table.add_column("labels, with probability")

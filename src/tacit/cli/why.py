@@ -34,7 +34,7 @@ class Carriers:
 
     X: sp.csr_array
     Y: sp.csr_array
-    _found: dict[int, np.ndarray] = field(default_factory=dict)  # by label, once it was asked for
+    _found: dict[int, np.ndarray] = field(default_factory=dict, init=False)  # by label
 
     @cached_property
     def rows(self) -> np.ndarray:
