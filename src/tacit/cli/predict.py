@@ -112,6 +112,6 @@ def _print_table(
 def _written(labels: list[dict[str, Any]]) -> Any:
     """Side by side, or below each other where reasons are told."""
     told = [f"{each['label']} {each['probability']:.2f}" for each in labels]
-    if "why" not in labels[0]:
+    if all("why" not in each for each in labels):
         return cell(", ".join(told))
     return lines(f"{one}: {', '.join(each['why'])}" for one, each in zip(told, labels))
