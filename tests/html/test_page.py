@@ -18,6 +18,7 @@ from tacit.html.page import (
     figure,
     line_chart,
     page,
+    range_chart,
     scatter_chart,
     subheading,
     table,
@@ -73,6 +74,7 @@ def test_text_from_outside_never_becomes_markup():
         line_chart(NASTY, [1, 2], {NASTY: [1.0, 2.0], "b": [2.0, 3.0]}, NASTY),
         trend_chart(NASTY, [1, 2], {NASTY: [1.0, 2.0]}, NASTY),
         scatter_chart(NASTY, {NASTY: {NASTY: (1.0, 2.0)}, "b": {}}, NASTY),
+        range_chart(NASTY, {NASTY: (1.0, 0.5, 2.0)}, NASTY, unsure=[NASTY]),
         table(["a"], [[figure(NASTY)], [figure(NASTY, "bad")]]),
         details(NASTY, [NASTY, subheading(NASTY), bullets([NASTY])]),
     ]
@@ -81,8 +83,9 @@ def test_text_from_outside_never_becomes_markup():
     assert "script" not in {tag for tag, _ in reader.seen}
     # whole in: title h1 h2 p th td dt dd; caption, key and title of two charts, one axis and line;
     # trend: caption, title, axis, line; scatter: caption, title, axis, key;
+    # range: caption, title, axis;
     # two figures; summary, paragraph, subheading, bullet; a link
-    assert reader.texts.count(NASTY) == 16 + 4 + 4 + 2 + 4 + 1
+    assert reader.texts.count(NASTY) == 16 + 4 + 4 + 3 + 2 + 4 + 1
 
 
 def test_the_page_fetches_nothing_and_forbids_it():
@@ -341,6 +344,22 @@ def test_the_front_is_the_most_worth_that_each_cost_buys(seed):
             assert_allclose(middle[1], y[x < middle[0]].min())
 
 
+def test_ranges_are_an_affine_picture_of_figures_and_their_ends():
+    ranges = {"a": (0.5, 0.2, 0.9), "b": (0.1, 0.0, 0.4), "c": (0.3, np.nan, np.nan)}
+    picture = svg(range_chart("t", ranges, "k", unsure=["b"]))
+    dots = [float(c.get("cx")) for c in picture.iter("circle")]
+    lines = [p.get("d") for p in picture.iter("path") if "line" in p.get("class")]
+    ends = [float(v) for d in lines for v in re.fullmatch(r"M(.*) .*H(.*)", d).groups()]
+    drawn, true = np.array([*dots, *ends]), [0.5, 0.1, 0.3, 0.2, 0.9, 0.0, 0.4]
+    slope, offset = np.polyfit(true, drawn, 1)
+    assert slope > 0
+    assert_allclose(slope * np.array(true) + offset, drawn, atol=0.1)
+    texts = [t.text for t in picture.iter("text")]
+    assert {"a", "b ?", "c"} < set(texts)
+    told = [c.find("title").text for c in picture.iter("circle")]
+    assert told == ["a: 50%, between 20% and 90%", "b: 10%, between 0% and 40%", "c: 30%"]
+
+
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -352,6 +371,7 @@ def test_the_front_is_the_most_worth_that_each_cost_buys(seed):
         (lambda: trend_chart("t", [1], {"s": [None]}, "k"), "series holds no value"),
         (lambda: trend_chart("t", [1], {"s": [0]}, "k", log=True), "log needs values above zero"),
         (lambda: trend_chart("t", [0], {"s": [1]}, "k", log=True), "log needs x above zero"),
+        (lambda: range_chart("t", {}, "k"), "ranges is empty"),
         (lambda: scatter_chart("t", {"g": {}}, "k"), "groups holds no point"),
         (lambda: scatter_chart("t", {"g": {"p": (0, 1)}}, "k"), "groups needs costs above zero"),
     ],

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import complete, datasets, evaluate, fit, look, predict
+from tacit.cli import complete, datasets, evaluate, fit, look, missing, predict
 from tacit.cli.options import AsJson, Force
 from tacit.cli.output import check_new, note
 
@@ -92,6 +92,7 @@ for _command in (
     predict.predict,
     complete.complete,
     evaluate.evaluate,
+    missing.missing,
     datasets.datasets,
 ):
     app.command()(_command)

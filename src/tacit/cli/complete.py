@@ -10,9 +10,12 @@ import typer
 
 from tacit.cli.options import (
     AsJson,
+    Checked,
+    EachLabel,
     Force,
     ModelFile,
     OutputFile,
+    Precision,
     Show,
     TagOptions,
     Why,
@@ -49,6 +52,9 @@ def complete(
     by_label: Annotated[
         bool, typer.Option("--by-label", help="For each label the rows that seem to lack it.")
     ] = False,
+    precision: Precision = None,
+    checked: Checked = None,
+    each_label: EachLabel = False,
     output: OutputFile = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -58,9 +64,11 @@ def complete(
     Example: tacit complete packages.tacit packages.csv --id name --output missing.csv
     """
     from tacit.cli.inputs import Fitted, in_labels_of, read_rows
+    from tacit.cli.precision import Wanted
     from tacit.datasets import write_table
 
     check_new(output, force)
+    wanted = Wanted.of(precision, checked, each_label)
     with stage(f"reading {model} and {data}"):
         fitted = Fitted.open(model, data)
         rows = read_rows(data, fitted.columns.given(table, show), part="train", model=fitted)
@@ -68,6 +76,8 @@ def complete(
     said = in_labels_of(fitted, rows).said()
     with stage(f"completing {len(rows):,} rows"):
         found = fitted.estimator.complete(X, said, k)
+    sure = None if wanted is None else wanted.of_unsaid(fitted, table, rows, X, said, k)
+    found = found if sure is None else sure.kept(found)
     kept = int((found.probability >= min_probability).sum())  # sorted, the most probable first
     kept = kept if top is None else min(kept, top)
     names = fitted.names()
@@ -94,6 +104,7 @@ def complete(
             write_table(output, missing)
     if as_json:
         report: dict[str, Any] = {"model": str(model), "rows": len(rows), "found": kept}
+        report |= {} if sure is None else {"precision": sure.told}
         where = {"completions": missing} if output is None else {"output": str(output)}
         print_json(report | where)
     elif output is not None:

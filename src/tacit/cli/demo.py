@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tacit.baselines import Popularity, Ridge
-from tacit.basics.files import replacing
+from tacit.cli.output import write_page
 from tacit.cli.trial import (
     FIRST,
     GUESSES,
@@ -70,8 +70,7 @@ def demo(output: Path = Path("tacit-demo.html"), seed: int = 0, as_json: bool = 
             results.append(result(name, model, made))
     with _stage(console, "LEML on every tag: looking for forgotten ones"):
         missing = suggestions(data, models["LEML"])
-    with replacing(output) as beside:
-        beside.write_text(_page(data, made, results, missing, seed), encoding="utf-8")
+    write_page(output, _page(data, made, results, missing, seed))
     if as_json:
         print(json.dumps(_report(made, results, missing, output), indent=2))
     else:

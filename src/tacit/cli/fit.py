@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.labels import Labels
     from tacit.methods.tacit.report import Report
 
-__all__ = ["fit"]
+__all__ = ["check_folds", "estimator_of", "fit", "learn"]
 
 
 @reads_a_table
@@ -77,7 +77,7 @@ def fit(
     check_new(target, force)
     given = {"rank": rank, "reg": reg, "max_iter": max_iter, "device": device}
     given["budget"] = _time(budget)
-    estimator = _estimator(method, given, seed, verbose)
+    estimator = estimator_of(method, given, seed, verbose)
     if checkpoint is not None and "max_iter" not in estimator.get_params():
         raise ValueError(
             f"--checkpoint is not for --method {method}, which makes no passes; leave it out"
@@ -85,7 +85,7 @@ def fit(
     columns = TableColumns().given(table)
     with stage(f"reading {data}", verbose):
         rows = read_rows(data, columns, part="train")
-    _check_folds(estimator, rows)
+    check_folds(estimator, rows)
     if verbose and rows.reading is not None:
         tell(rows.reading)
     if not yes:
@@ -93,7 +93,7 @@ def fit(
     Y = rows.said()
     unsaid_is_no = Y.kind == "positive-only" and Y.kind not in estimator.label_kinds
     Y = Y.as_complete() if unsaid_is_no else Y
-    vectoriser, seconds = _learn(estimator, rows, Y, checkpoint, verbose)
+    vectoriser, seconds = learn(estimator, rows, Y, checkpoint, verbose)
     with stage(f"writing {target}", verbose):
         saved.save(
             _whole(vectoriser, estimator), target, extra=columns.as_read(rows.reading).as_extra()
@@ -128,7 +128,10 @@ def _target(data: str, output: Path | None, model: Path | None) -> Path:
     return Path(Path(data).resolve().name.split(".")[0] + ".tacit") if chosen is None else chosen
 
 
-def _estimator(method: str, given: dict[str, Any], seed: int, verbose: bool) -> MultiLabelEstimator:
+def estimator_of(
+    method: str, given: dict[str, Any], seed: int, verbose: bool
+) -> MultiLabelEstimator:
+    """The method of that name, with the options that were given and not None."""
     from tacit.basics.params import check_params
     from tacit.saved import METHODS
 
@@ -175,7 +178,8 @@ def _time(budget: str | None) -> float | str | None:
     return given
 
 
-def _check_folds(estimator: MultiLabelEstimator, rows: InputRows) -> None:
+def check_folds(estimator: MultiLabelEstimator, rows: InputRows) -> None:
+    """Refuse rows that are too few for the folds of Tacit."""
     from tacit import Tacit
 
     if isinstance(estimator, Tacit) and len(rows) < 2 * estimator.cv:
@@ -185,7 +189,7 @@ def _check_folds(estimator: MultiLabelEstimator, rows: InputRows) -> None:
         )
 
 
-def _learn(
+def learn(
     estimator: MultiLabelEstimator,
     rows: InputRows,
     Y: Labels,

@@ -11,8 +11,21 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-__all__ = ["AsJson", "Force", "ModelFile", "OutputFile", "Show", "TableOptions"]
-__all__ += ["TagOptions", "Why", "reads_a_table"]
+__all__ = [
+    "AsJson",
+    "Checked",
+    "EachLabel",
+    "Force",
+    "ModelFile",
+    "OutputFile",
+    "PageFile",
+    "Precision",
+    "Show",
+    "TableOptions",
+    "TagOptions",
+    "Why",
+]
+__all__ += ["reads_a_table"]
 
 _FOUND = "found out"
 
@@ -20,7 +33,22 @@ ModelFile = Annotated[Path, typer.Argument(help="A model file that tacit fit wro
 OutputFile = Annotated[
     Path | None, typer.Option(help="A .csv, .tsv, .jsonl or .parquet file to write.")
 ]
+PageFile = Annotated[Path | None, typer.Option(help="An .html page to write, with charts.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Precision = Annotated[
+    float | None,
+    typer.Option(
+        help="Suggest only what is probable enough that this share of it is right, such as 0.9, by "
+        "the rows of --checked."
+    ),
+]
+Checked = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Rows whose tags somebody checked, to judge by."),
+]
+EachLabel = Annotated[
+    bool, typer.Option("--each-label", help="--precision of each label, not of all together.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 Show = Annotated[

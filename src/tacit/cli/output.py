@@ -15,7 +15,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["cell", "check_new", "facts_table", "lines", "note", "print_json", "stage"]
+__all__ = ["cell", "check_new", "check_page", "facts_table", "lines", "note", "print_json", "stage"]
+__all__ += ["write_page"]
 
 
 @contextmanager
@@ -59,6 +60,20 @@ def check_new(path: Path | None, force: bool, option: str = "--output") -> None:
         raise ValueError(
             f"{path} is there already; --force writes over it, {option} names another file"
         )
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse to write a page under a name that no browser opens as one."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--output writes a page, so its name must end in .html; got {path}")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page, whole or not at all."""
+    from tacit.basics.files import replacing
+
+    with replacing(path) as beside:
+        beside.write_text(page, encoding="utf-8")
 
 
 def cell(text: object) -> Text:

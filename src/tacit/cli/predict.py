@@ -10,9 +10,12 @@ import typer
 
 from tacit.cli.options import (
     AsJson,
+    Checked,
+    EachLabel,
     Force,
     ModelFile,
     OutputFile,
+    Precision,
     Show,
     TableOptions,
     Why,
@@ -33,6 +36,9 @@ def predict(
     k: Annotated[int, typer.Option(min=1, help="Labels for each row.")] = 5,
     show: Show = None,
     why: Why = False,
+    precision: Precision = None,
+    checked: Checked = None,
+    each_label: EachLabel = False,
     output: OutputFile = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -44,9 +50,11 @@ def predict(
     import numpy as np
 
     from tacit.cli.inputs import Fitted, read_rows
+    from tacit.cli.precision import Wanted
     from tacit.datasets import write_table
 
     check_new(output, force)
+    wanted = Wanted.of(precision, checked, each_label)
     with stage(f"reading {model} and {data}"):
         fitted = Fitted.open(model, data)
         columns = fitted.columns.given(table, show)
@@ -54,6 +62,7 @@ def predict(
     with stage(f"predicting {len(rows):,} rows"):
         X = fitted.features(rows)
         best = fitted.estimator.top_k(X, k, probability=True)
+    sure = None if wanted is None else wanted.of_new_rows(fitted, table, k)
     names, whys = fitted.names(), None
     if why:
         from tacit.cli.why import reasons
@@ -69,6 +78,7 @@ def predict(
                 {"label": names[j], "probability": float(p)}
                 | ({} if whys is None else {"why": whys[i * len(labels) + m]})
                 for m, (j, p) in enumerate(zip(labels, chances))
+                if sure is None or p >= sure.least[j]
             ]
             yield {"row": rows.ids[i], **rows.shown(i)}, told
 
@@ -77,6 +87,7 @@ def predict(
             write_table(output, (row | label for row, labels in found() for label in labels))
     if as_json:
         report: dict[str, Any] = {"model": str(model), "rows": len(rows), "k": k}
+        report |= {} if sure is None else {"precision": sure.told}
         if output is not None:
             report["output"] = str(output)
         else:

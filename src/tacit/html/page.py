@@ -12,7 +12,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Literal
 
-from tacit.html.charts import COLOURS, Html, bar_chart, line_chart, scatter_chart, trend_chart
+from tacit.html.charts import (
+    COLOURS,
+    Html,
+    bar_chart,
+    line_chart,
+    range_chart,
+    scatter_chart,
+    trend_chart,
+)
 
 __all__ = [
     "COLOURS",
@@ -25,6 +33,7 @@ __all__ = [
     "figure",
     "line_chart",
     "page",
+    "range_chart",
     "scatter_chart",
     "subheading",
     "table",
@@ -279,6 +288,7 @@ figcaption { font-weight: 600; margin-bottom: .4rem; }
 .line { fill: none; stroke: var(--c); stroke-width: 2.5; stroke-linejoin: round; }
 .s0 { --c: var(--c0); } .s1 { --c: var(--c1); } .s2 { --c: var(--c2); } .s3 { --c: var(--c3); }
 .s4 { --c: var(--c4); } .s5 { --c: var(--c5); } .faint { --c: var(--rule); }
+.unsure { --c: var(--faint); }
 .line.s1 { stroke-dasharray: 8 4; } .line.s2 { stroke-dasharray: 2 4; }
 .line.s3 { stroke-dasharray: 10 3 2 3; } .line.solid { stroke-dasharray: none; }
 .line.dashed { stroke-dasharray: 7 4; } .line.faint { stroke-width: 1.5; }

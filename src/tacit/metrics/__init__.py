@@ -39,6 +39,9 @@ from tacit.metrics.sets import example_f1 as example_f1
 from tacit.metrics.sets import hamming_loss as hamming_loss
 from tacit.metrics.sets import macro_f1 as macro_f1
 from tacit.metrics.sets import micro_f1 as micro_f1
+from tacit.metrics.thresholds import at_thresholds as at_thresholds
+from tacit.metrics.thresholds import precision_threshold as precision_threshold
+from tacit.metrics.thresholds import wilson as wilson
 from tacit.metrics.top import ndcg_at_k as ndcg_at_k
 from tacit.metrics.top import precision_at_k as precision_at_k
 from tacit.metrics.top import recall_at_k as recall_at_k

@@ -34,8 +34,10 @@ __all__ = [
     "example_accuracy",
     "example_f1",
     "hamming_loss",
+    "is_in",
     "macro_f1",
     "micro_f1",
+    "scored_cells",
 ]
 
 
@@ -119,10 +121,10 @@ def best_threshold(truth: Any, predicted: Any, *, c: Any = 1.0) -> float:
     """
     truth = as_labels(truth)
     weights = 1 / _checked_rates(c, truth)
-    rows, columns, scores = _scored_cells(truth, predicted)
+    rows, columns, scores = scored_cells(truth, predicted)
     if not len(scores):
         return np.nan
-    gains = np.where(_in(truth.positives, rows, columns), weights[columns], 0.0)
+    gains = np.where(is_in(truth.positives, rows, columns), weights[columns], 0.0)
     order = np.argsort(-scores)
     scores, hits = scores[order], np.cumsum(gains[order])
     last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # of each run of equals
@@ -175,7 +177,7 @@ def _indicator(truth: Labels, predicted: Any) -> sp.csr_array:
     return chosen
 
 
-def _scored_cells(truth: Labels, predicted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def scored_cells(truth: Labels, predicted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, label and score of each known entry that is offered."""
     if isinstance(predicted, TopK):
         listed = checked_topk(truth, predicted)
@@ -197,11 +199,11 @@ def _scored_cells(truth: Labels, predicted: Any) -> tuple[np.ndarray, np.ndarray
     refuse_nan(scores)
     offered = scores > -np.inf
     if truth.observed is not None:
-        offered &= _in(truth.observed, rows, columns)
+        offered &= is_in(truth.observed, rows, columns)
     return rows[offered], columns[offered], scores[offered]
 
 
-def _in(pattern: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def is_in(pattern: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Whether each cell is in the pattern, whose cells are sorted since it is canonical."""
     n, n_labels = pattern.shape
     stored = np.repeat(np.arange(n), np.diff(pattern.indptr)) * n_labels + pattern.indices
