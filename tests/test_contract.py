@@ -93,7 +93,8 @@ def test_every_method_is_held_to_the_contract_and_has_its_tests_and_page(method)
     assert (root.parent / "docs" / "methods" / f"{name}.md").exists(), "no docs page"
 
 
-DEFAULTS = [method() for method in METHODS.values()]
+# Elkan08 holds rows out at random, of which there are ten in some checks.
+DEFAULTS = [Elkan08(random_state=0) if m is Elkan08 else m() for m in METHODS.values()]
 OTHERS = [
     MPU(1, c=0.5),
     LabelSpaceReduction("bmad"),  # one whose scores a decoder makes
