@@ -16,7 +16,7 @@ from tacit import Labels, Tacit, load
 from tacit.baselines import Ridge
 from tacit.basics.files import read_arrays, write_arrays
 from tacit.labels import DENSE_LIMIT
-from tacit.methods.tacit import LIMITS
+from tacit.methods.tacit import LIMITS, held_out
 from tacit.methods.tacit.ceiling import Ceiling
 from tacit.methods.tacit.held_out import Held, chosen
 from tacit.methods.tacit.plan import LINKS, LOOK
@@ -120,10 +120,20 @@ def test_plan_report_and_model_name_the_same_parts(kind):
         assert re.search(rf"^{name}", str(model.report_), re.M)
 
 
+def test_completions_go_a_quarter_of_the_way_to_what_labels_hidden_at_random_teach(monkeypatch):
+    model, X, labels = fitted("positive-only")
+    monkeypatch.setattr(held_out, "_BELIEVED", 1.0)
+    taught = fit(X, labels).model_.completion_blend
+    own = dict(zip(model.model_.blend.names, model.model_.blend.weights))
+    wanted = [0.75 * own.get(name, 0) + 0.25 * w for name, w in zip(taught.names, taught.weights)]
+    assert_allclose(model.model_.completion_blend.weights, wanted, rtol=1e-5)
+
+
 LEFT_OUT = [
     (dict(link_labels=27), LINKS, "there are more than 27 labels"),
     (dict(look_numbers=10), LOOK, "it would read too many numbers"),
     (dict(gathered=10), "nearest rows", "the rows are too many to bring together"),
+    (dict(nearest_rows=10), "nearest rows", "each prediction would look through too many rows"),
     (dict(auto_seconds=1e-9), LOOK, "it would take about 0.0 s, more than the budget leaves"),
 ]
 
@@ -139,6 +149,14 @@ def test_a_part_beyond_a_limit_is_not_tried_and_plan_and_report_say_why(limits, 
     assert not any(step.level.startswith(part) for step in model.report_.steps)
     for told in (plan, model.report_):
         assert f"{part}: not tried, since {why}" in str(told)
+
+
+def test_the_second_look_reads_few_features_that_are_mostly_not_0_sparse_matrix_or_not():
+    X, true, _ = planted(60)
+    model = Tacit(limits=replace(LIMITS, look_dense=10))
+    assert LOOK in model.plan(X, true).names  # most of these are 0
+    for form in (np.asarray, sp.csr_array):
+        assert LOOK not in model.plan(form(X.toarray() + 1.0), true).names
 
 
 ROUTES = {

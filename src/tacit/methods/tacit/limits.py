@@ -26,7 +26,7 @@ class Limits:
     held_rows: int = 300_000  # rows that teach the parts which are judged; all teach the last fit
     taught_rows: int = 1_500  # rows held out at least, in as many folds as that takes
     look_numbers: int = 10**9  # of features that the second look reads: some 20 s a pass of it
-    look_dense: int = 2 * 10**7  # of dense ones, of which a network makes as much: some seconds
+    look_dense: int = 2 * 10**7  # of dense ones, in which it finds little that a network does not
     gathered: int = 4 * 10**8  # numbers of X brought into one place for network and nearest
     nearest_rows: int = 100_000  # among which every prediction looks: a millisecond a row
     link_labels: int = 8_000  # labels; links between all of them: 64 million numbers
